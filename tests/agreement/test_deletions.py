@@ -46,13 +46,13 @@ def test_the_engine_misses_what_the_oracle_misses(spark: SparkSession, tmp_path:
     (tmp_path / "extracted_at.txt").write_text(WATERMARK.isoformat())
     bounds = [_bounds(spark, one, tmp_path) for one in sample]
     histories = [
-        replace(one.after, coverage={ledger: _covered(found) for ledger, found in told.items()})
-        for one, told in zip(sample, bounds, strict=True)
+        replace(one.after, coverage={ledger: _covered(found) for ledger, found in coverage.items()})
+        for one, coverage in zip(sample, bounds, strict=True)
     ]
 
     statements = engine_statements(spark, histories)
 
-    for one, told, history, statement in zip(sample, bounds, histories, statements, strict=True):
+    for one, coverage, history, statement in zip(sample, bounds, histories, statements, strict=True):
         expected = judge_history(
             history.contract, history.window, history.rows, one.after.coverage, history.present
         )
@@ -60,7 +60,7 @@ def test_the_engine_misses_what_the_oracle_misses(spark: SparkSession, tmp_path:
         assert statement["verdict"] == expected["verdict"], str(one)
         if statement["verdict"] == "KEPT":
             assert expected_by(one) is None, str(one)
-            assert all(found.stated_by for found in told.values()), str(one)
+            assert all(found.stated_by for found in coverage.values()), str(one)
 
 
 def _bounds(spark: SparkSession, deletion: Deletion, folder: Path) -> dict[Ledger, Bounds]:

@@ -37,4 +37,4 @@ def test_the_engine_agrees_with_the_taxonomy(spark: SparkSession, share: int) ->
         str(case): differences(case.expect, statement, statement["breaks"])
         for case, statement in zip(cases, found, strict=True)
     }
-    assert {name: told for name, told in wrong.items() if told} == {}
+    assert {name: problems for name, problems in wrong.items() if problems} == {}

@@ -54,13 +54,13 @@ PHANTOM = {
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession) -> list[tuple[dict[str, Any], ...]]:
+def changed_statements(spark: SparkSession) -> list[tuple[dict[str, Any], ...]]:
     """Per history its statement as it is, with its rows shuffled, and with one more duplicate, phantom and loss."""
     return _judged_as(spark, [_as_it_is, _shuffled, _doubled, _with_phantom, _with_loss])
 
 
 def test_order_says_nothing_and_one_more_break_makes_nothing_better(
-    told: list[tuple[dict[str, Any], ...]],
+    changed_statements: list[tuple[dict[str, Any], ...]],
 ) -> None:
     """A history is judged the same with its rows shuffled, and the same or worse with a break more.
 
@@ -68,7 +68,7 @@ def test_order_says_nothing_and_one_more_break_makes_nothing_better(
     confirmed no more.
     """
     tried: Counter[str] = Counter()
-    for history, (before, shuffled, *worse) in zip(HISTORIES, told, strict=True):
+    for history, (before, shuffled, *worse) in zip(HISTORIES, changed_statements, strict=True):
         assert _plain(shuffled) == _plain(before), history.name
         assert not before["identity_errors"], history.name
         for after in worse:
@@ -80,10 +80,10 @@ def test_order_says_nothing_and_one_more_break_makes_nothing_better(
 
 
 def test_windows_take_apart_and_lose_nothing(
-    spark: SparkSession, told: list[tuple[dict[str, Any], ...]]
+    spark: SparkSession, changed_statements: list[tuple[dict[str, Any], ...]]
 ) -> None:
     """Windows that touch, judged in any order, have the breaks and the sums of the window that they make up."""
-    whole = [before for before, *_ in told]
+    whole = [before for before, *_ in changed_statements]
     pieces = []
     for since, until in reversed(list(pairwise(CUTS))):
         window = Window(START + since, START + until)

@@ -51,13 +51,13 @@ def test_arbitrary_rows_are_never_kept_or_broken_falsely(spark: SparkSession) ->
 
     found = engine_statements(spark, histories)
 
-    told = [
+    verdicts = [
         (history.name, expected_of(history)["verdict"], statement["verdict"])
         for history, statement in zip(histories, found, strict=True)
     ]
     definite = {"KEPT", "BROKEN"}
-    assert {verdict for _, _, verdict in told} >= {"BROKEN", "UNKNOWN"}, "these histories try nothing"
-    assert [one for one in told if one[2] in definite and one[1] != one[2]] == []
+    assert {verdict for _, _, verdict in verdicts} >= {"BROKEN", "UNKNOWN"}, "these histories try nothing"
+    assert [one for one in verdicts if one[2] in definite and one[1] != one[2]] == []
 
 
 @pytest.mark.timeout(600)
@@ -104,9 +104,9 @@ def _agrees(spark: SparkSession, histories: list[RandomHistory]) -> None:
     wrong = {}
     for history, statement in zip(histories, found, strict=True):
         expected = expected_of(history)
-        told = differences(expected, statement, statement["breaks"])
+        problems = differences(expected, statement, statement["breaks"])
         if expected["partitions"] != by_partition(statement):
-            told.append(f"partitions: expected {expected['partitions']}, found {by_partition(statement)}")
-        if told:
-            wrong[history.name] = told
+            problems.append(f"partitions: expected {expected['partitions']}, found {by_partition(statement)}")
+        if problems:
+            wrong[history.name] = problems
     assert wrong == {}, f"{len(wrong)} of {len(histories)} histories differ"

@@ -144,9 +144,11 @@ def _contradict(ledger: Ledger, name: str, value: Any) -> Twist:
     """One row of a transaction of several says otherwise than the rest."""
 
     def twist(rng: Random, rows: Rows) -> None:
-        told = [row["transaction_id"] for row in rows[ledger]]
+        transactions = [row["transaction_id"] for row in rows[ledger]]
         several = [
-            row for row in rows[ledger] if row["transaction_id"] and told.count(row["transaction_id"]) > 1
+            row
+            for row in rows[ledger]
+            if row["transaction_id"] and transactions.count(row["transaction_id"]) > 1
         ]
         for row in rng.sample(several, min(1, len(several))):
             row[name] = value

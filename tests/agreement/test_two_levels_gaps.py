@@ -106,5 +106,5 @@ def test_what_lies_next_to_the_judged_offsets(spark: SparkSession) -> None:
     for (name, (_, verdict, gap)), first, second in zip(CASES.items(), found, whole, strict=True):
         assert first == second, name
         assert first["verdict"] == verdict, name
-        gaps = [told["gap"] for told in first["coverage"].values() if told["gap"]]
+        gaps = [bounds["gap"] for bounds in first["coverage"].values() if bounds["gap"]]
         assert [text.partition(": ")[2][: len(gap or "")] for text in gaps] == ([gap] if gap else []), name

@@ -105,7 +105,7 @@ def result(audit: DAG) -> tuple[str, list[tuple[int, str, str]]]:
     return str(run.state), findings
 
 
-def told(store: Store) -> list[tuple[str, str]]:
+def gap_alerts(store: Store) -> list[tuple[str, str]]:
     """Return kind and span of each alert about gaps that the audits stored, sent or not."""
     with closing(psycopg2.connect(store._database.url)) as session, session.cursor() as cursor:
         cursor.execute(
@@ -146,7 +146,7 @@ def test_every_way_to_skip_a_window_is_found_told_once_and_closed(
         (6, "superseded", "judged in windows of other bounds"),
         (7, "missing", "Airflow has no run of it"),
     ]
-    assert told(store) == [("window_gap", "01-03"), ("window_gap", "04-06"), ("window_gap", "07-08")]
+    assert gap_alerts(store) == [("window_gap", "01-03"), ("window_gap", "04-06"), ("window_gap", "07-08")]
 
     judge(store, contract, 1, 2, 7)
     airflow_runs(4, "queued", paused=True)  # 4: a backfill of a paused DAG waits for ever
@@ -159,14 +159,14 @@ def test_every_way_to_skip_a_window_is_found_told_once_and_closed(
         (5, "failed", "Airflow's run of it is failed; the DAG is paused"),
         (6, "superseded", "judged in windows of other bounds"),
     ]
-    assert told(store)[3:] == [("window_gap_closed", "01-03"), ("window_gap_closed", "07-08")]
+    assert gap_alerts(store)[3:] == [("window_gap_closed", "01-03"), ("window_gap_closed", "07-08")]
 
     judge(store, contract, 4, 5)
 
     state, findings = result(audit)
 
     assert (state, findings) == ("success", [(6, "superseded", "judged in windows of other bounds")])
-    assert told(store)[5:] == [("window_gap_closed", "04-06")]
+    assert gap_alerts(store)[5:] == [("window_gap_closed", "04-06")]
     assert store.pending_alerts() == 0
 
 
@@ -181,4 +181,4 @@ def test_a_pipeline_that_was_never_judged_is_a_gap(
 
     assert first[0] == again[0] == "failed"
     assert {why for _, _, why in again[1]} == {"Airflow has no run of it; the DAG is paused"}
-    assert [kind for kind, _ in told(store)] == ["window_gap"]
+    assert [kind for kind, _ in gap_alerts(store)] == ["window_gap"]

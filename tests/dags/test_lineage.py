@@ -43,7 +43,7 @@ def contract(contracts: Path, monkeypatch: pytest.MonkeyPatch) -> Contract:
     return load_contract(contracts / "orders.yml")
 
 
-def told(contract: Contract, verdict: Verdict) -> Any:
+def window_lineage(contract: Contract, verdict: Verdict) -> Any:
     """Return the lineage of a window that came to this verdict."""
     results = (
         CheckResult("lost", Severity.CRITICAL, CheckStatus.FAIL, "2", "0"),
@@ -54,7 +54,7 @@ def told(contract: Contract, verdict: Verdict) -> Any:
 
 def test_ledgers_are_inputs_and_the_store_is_the_output(contract: Contract) -> None:
     """Under OpenLineage's names; a connection that is not defined gives none."""
-    found = told(contract, Verdict.BROKEN)
+    found = window_lineage(contract, Verdict.BROKEN)
     assert [(one.namespace, one.name) for one in found.inputs] == [
         ("file", str(contract.base_dir / "sent/*.parquet")),
         ("s3a://bucket", "more"),
@@ -81,7 +81,7 @@ def test_the_verdict_is_an_assertion_about_the_effects(
     contract: Contract, verdict: Verdict, guarantee: list[Any]
 ) -> None:
     """Absent where nothing is proved: a false assertion would be read as a broken guarantee."""
-    inputs = told(contract, verdict).inputs
+    inputs = window_lineage(contract, verdict).inputs
     assert ["dataQualityAssertions" in one.inputFacets for one in inputs] == [False, False, False, True]
     found = inputs[-1].inputFacets["dataQualityAssertions"].assertions
     assert [(one.assertion, one.success, one.severity) for one in found] == [
@@ -95,7 +95,7 @@ def test_reads_carry_the_assertions_where_they_are_the_effects(contracts: Path, 
     """A contract need not say `effects: read` to have no other ledger of effects."""
     text = CONTRACT.replace("  delivered:", "  read:")
     (contracts / "orders.yml").write_text(text.replace("exactly_once", "at_least_once"))
-    inputs = told(load_contract(contracts / "orders.yml"), Verdict.KEPT).inputs
+    inputs = window_lineage(load_contract(contracts / "orders.yml"), Verdict.KEPT).inputs
     assert ["dataQualityAssertions" in one.inputFacets for one in inputs] == [False, False, False, True]
 
 
@@ -121,7 +121,7 @@ def test_a_topic_of_pulsar_is_named_by_its_broker_and_a_copy_by_its_folder(
     kafka = "{kind: kafka, connection: events, topic: orders}"
     (contracts / "orders.yml").write_text(CONTRACT.replace(kafka, source))
 
-    found = told(load_contract(contracts / "orders.yml"), Verdict.KEPT)
+    found = window_lineage(load_contract(contracts / "orders.yml"), Verdict.KEPT)
 
     namespace, name = dataset
     wanted = name if namespace != "file" else str(contract.base_dir / name)

@@ -137,11 +137,11 @@ def test_parsing_loads_nothing_heavy(contracts: Path) -> None:
         f"print([name for name in {heavy} if name in sys.modules])"
     )
 
-    told = subprocess.run(
+    listed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_outside_a_task()
     )
 
-    assert told.stdout.splitlines()[-1:] == ["[]"], told.stderr
+    assert listed.stdout.splitlines()[-1:] == ["[]"], listed.stderr
 
 
 def _outside_a_task() -> dict[str, str]:

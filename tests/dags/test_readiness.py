@@ -74,9 +74,9 @@ def test_a_watermark_file_says_how_far_a_ledger_is(
 
     found = look(produced=spec, delivered=spec)
 
-    told = [(name, part) for name, part in (("produced", produced), ("delivered", delivered)) if part]
-    assert len(found) == len(told)
-    for reason, (name, part) in zip(found, told, strict=True):
+    named_parts = [(name, part) for name, part in (("produced", produced), ("delivered", delivered)) if part]
+    assert len(found) == len(named_parts)
+    for reason, (name, part) in zip(found, named_parts, strict=True):
         assert reason.startswith(f"{name}: ")
         assert part in reason
 
@@ -220,8 +220,8 @@ def test_a_run_waits_for_the_hop_before(
 
     def publish(store: Store, number: int, start: int, end: str) -> None:
         window = {"start": f"2026-11-20T10:{start:02d}:00Z", "end": f"2026-11-20T{end}:00Z"}
-        told = statement(number, pipeline="enrich", window=window, incidents=[], breaks_total=0)
-        store.publish(told, [], {"pipeline": "enrich"}, ORIGIN)
+        published = statement(number, pipeline="enrich", window=window, incidents=[], breaks_total=0)
+        store.publish(published, [], {"pipeline": "enrich"}, ORIGIN)
 
     due = WINDOW.end + timedelta(minutes=15)
     with store_named(postgres_url, "hop_before") as url:

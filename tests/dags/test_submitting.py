@@ -271,7 +271,7 @@ def test_a_job_without_a_result_is_a_failure(
 
 
 @pytest.mark.parametrize(
-    ("connection", "told"),
+    ("connection", "message"),
     [
         (None, "not defined or unreadable"),
         ("spark://local[2]", "not defined or unreadable"),
@@ -285,7 +285,7 @@ def test_a_connection_that_would_silently_mean_yarn_is_refused(
     context: Any,
     monkeypatch: pytest.MonkeyPatch,
     connection: str | None,
-    told: str,
+    message: str,
 ) -> None:
     """The provider takes every connection that it cannot read for the master `yarn`."""
     if connection is None:
@@ -293,7 +293,7 @@ def test_a_connection_that_would_silently_mean_yarn_is_refused(
     else:
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", connection)
 
-    with pytest.raises(AirflowFailException, match=told):
+    with pytest.raises(AirflowFailException, match=message):
         run_with(Job({"run_id": "r1"}), operator, context, monkeypatch)
 
 

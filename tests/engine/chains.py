@@ -48,7 +48,7 @@ class Hop:
 def judged(spark: SparkSession, store: Store, folder: Path, hops: Sequence[Hop]) -> list[dict[str, Any]]:
     """Judge hop1, hop2, … each after the one before, store what comes of it, and return their statements."""
     _write(folder / "sent.jsonl", [_sent(number, *one) for number, one in enumerate(SENT)])
-    told = []
+    statements = []
     for number, hop in enumerate(hops, start=1):
         name = f"hop{number}"
         _write(folder / f"{name}.jsonl", [_effect(place, hop) for place in range(len(hop.output))])
@@ -77,8 +77,8 @@ def judged(spark: SparkSession, store: Store, folder: Path, hops: Sequence[Hop])
         contract = load_contract(folder / f"{name}.yml")
         statement, breaks = _judged_first(spark, contract, hop) if number == 1 else _found(spark, contract)
         store.publish(statement, breaks, json.loads(contract.to_json()), RunOrigin())
-        told.append(statement)
-    return told
+        statements.append(statement)
+    return statements
 
 
 _FIRST: Final[dict[Output, tuple[dict[str, Any], list[dict[str, Any]]]]] = {}

@@ -36,9 +36,9 @@ def differences(
     found += _count_differences("offsets", expect.get("offsets", {}), _offset_totals(statement))
     listed = {entry["class"] for entry in statement["not_judged"]}
     found += [f"not_judged: {name} is missing" for name in expect.get("not_judged", []) if name not in listed]
-    told = "\n".join(str(text) for text in _texts(statement.get("coverage", {})))
-    if told:  # the oracle says in no words what it finds
-        found += [f"says: {text} is missing" for text in expect.get("says", []) if text not in told]
+    notes = "\n".join(str(text) for text in _texts(statement.get("coverage", {})))
+    if notes:  # the oracle writes no texts
+        found += [f"says: {text} is missing" for text in expect.get("says", []) if text not in notes]
     if "breaks" in expect:
         wanted_breaks = [row for row in expect["breaks"] if row["class"] not in unjudged]
         found += _break_differences(wanted_breaks, list(breaks))
@@ -46,9 +46,9 @@ def differences(
 
 
 def _texts(coverage: Mapping[str, Any]) -> Iterable[str]:
-    for told in coverage.values():
-        if isinstance(told, Mapping):
-            yield from (str(told.get("gap")), *told.get("notes", ()))
+    for ledger in coverage.values():
+        if isinstance(ledger, Mapping):
+            yield from (str(ledger.get("gap")), *ledger.get("notes", ()))
 
 
 def _without_zeros(value: Any) -> Any:

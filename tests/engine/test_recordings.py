@@ -56,7 +56,7 @@ def _sums(statement: Mapping[str, Any]) -> Counter[str]:
 
 
 def _known(finding: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return what the truth says of a break, in the form of `_told`."""
+    """Return what the truth says of a break, in the form of `_compared_columns`."""
     place = (finding["topic"], finding["partition"], finding["offset"])
     return (
         finding["class"],
@@ -68,7 +68,7 @@ def _known(finding: Mapping[str, Any]) -> tuple[object, ...]:
     )
 
 
-def _told(row: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[object, ...]:
+def _compared_columns(row: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[object, ...]:
     """Return what the engine says of a break; where the truth has no locus or cause, neither has this."""
     abstains = row["cause"] == "unknown" and row["class"] in ABSTAINING
     locus = row["locus"] if expected["locus"] else None
@@ -121,8 +121,8 @@ def _assert_same_breaks(found: Reconciliation, expected: list[dict[str, Any]]) -
     assert set(rows) == set(known)
     assert len(known) == len(expected)
     different = {
-        place: _told(rows[place], finding)
+        place: _compared_columns(rows[place], finding)
         for place, finding in known.items()
-        if _told(rows[place], finding) != _known(finding)
+        if _compared_columns(rows[place], finding) != _known(finding)
     }
     assert different == {}

@@ -44,8 +44,8 @@ def line_of(
         case["fault"],
         case["configuration"],
         case["guarantee"],
-        _told(case["verdict"], case["classes"], case["breaks"]),
-        _told(statement["verdict"], statement["classes"], breaks),
+        _verdict_line(case["verdict"], case["classes"], case["breaks"]),
+        _verdict_line(statement["verdict"], statement["classes"], breaks),
         sum(count for span in spans for name, count in span.items() if name not in ("from", "to"))
         + sum(part["unexplained"] for part in parts),
         sum(part["unexplained"] for part in parts),
@@ -65,10 +65,10 @@ def table_of(lines: Sequence[Line]) -> str:
     return "".join(rows)
 
 
-def _told(verdict: str, classes: Mapping[str, int], breaks: Sequence[Mapping[str, Any]]) -> str:
+def _verdict_line(verdict: str, classes: Mapping[str, int], breaks: Sequence[Mapping[str, Any]]) -> str:
     """Return verdict, classes and the reasons of breaks in one line.
 
-    >>> _told("BROKEN", {"LOST": 2}, [{"class": "LOST", "locus": "consumer", "cause": "unknown"}] * 2)
+    >>> _verdict_line("BROKEN", {"LOST": 2}, [{"class": "LOST", "locus": "consumer", "cause": "unknown"}] * 2)
     'BROKEN: 2 LOST (consumer)'
     """
     reasons: dict[str, Counter[str]] = {}

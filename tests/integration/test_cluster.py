@@ -47,17 +47,17 @@ class Cluster:
 
     def at_work(self) -> int:
         """Return how many workers run a part of an application now."""
-        found = self._told()
+        found = self._cluster_status()
         return sum(worker["coresused"] > 0 and worker["state"] == "ALIVE" for worker in found["workers"])
 
     def alive(self) -> int:
         """Return how many workers the master knows as alive; none while it does not answer."""
         try:
-            return sum(worker["state"] == "ALIVE" for worker in self._told()["workers"])
+            return sum(worker["state"] == "ALIVE" for worker in self._cluster_status()["workers"])
         except OSError:
             return 0
 
-    def _told(self) -> Any:
+    def _cluster_status(self) -> Any:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.page}/json/", timeout=30) as answer:
             return json.load(answer)
 

@@ -58,15 +58,15 @@ def expected_of(history: RandomHistory) -> dict[str, Any]:
 
 
 def wrong_in(histories: Sequence[RandomHistory]) -> dict[str, list[str]]:
-    """Return what the rounds say of histories that is not what the oracle expects, by the history's name.
+    """Return the differences between the rounds and the oracle, by the history's name.
 
-    They are judged in one bucket; what differs there is judged by itself, as a name may come before another one's.
+    All are judged in one bucket. One that differs is judged again alone, as names of others may sort before its own.
     """
     wrong = {}
     for history, statement in zip(histories, kernel_statements(histories), strict=True):
         expected = expected_of(history)
-        if unlike(expected, statement) and (told := unlike(expected, kernel_statement(history))):
-            wrong[history.name] = told
+        if unlike(expected, statement) and (problems := unlike(expected, kernel_statement(history))):
+            wrong[history.name] = problems
     return wrong
 
 
@@ -93,7 +93,7 @@ def _expected_break(row: dict[str, Any], has_ids: bool) -> dict[str, Any]:
 
 def unlike(expected: Mapping[str, Any], statement: dict[str, Any]) -> list[str]:
     """Return in which ways the statement is not the expected one; where the oracle expects it, by partition, too."""
-    told = differences(expected, statement, statement["breaks"])
+    problems = differences(expected, statement, statement["breaks"])
     if "partitions" in expected and expected["partitions"] != by_partition(statement):
-        told.append(f"partitions: expected {expected['partitions']}, found {by_partition(statement)}")
-    return told
+        problems.append(f"partitions: expected {expected['partitions']}, found {by_partition(statement)}")
+    return problems

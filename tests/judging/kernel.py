@@ -161,11 +161,9 @@ def statements_by_history(
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with all names as in its history."""
-    unmarked_row = {
-        name: MARK.sub("", value) if isinstance(value, str) else value for name, value in row.items()
-    }
-    return unmarked_row | unmarked({"topic": row["topic"]})
+    """Return a row with every name as its history has it."""
+    plain = {name: MARK.sub("", value) if isinstance(value, str) else value for name, value in row.items()}
+    return plain | unmarked({"topic": row["topic"]})
 
 
 def _named(topic: str | None) -> str | None:

@@ -31,7 +31,7 @@ MOST_MB = 64
 HISTORIES = 9
 
 
-def _told(case: Case) -> frozenset[str]:
+def _expected_names(case: Case) -> frozenset[str]:
     return frozenset({*case.expect.get("classes", {}), *case.expect.get("flags", {})})
 
 
@@ -39,10 +39,10 @@ def _chosen() -> list[Case]:
     """Return few histories that expect nearly every class and flag that golden histories do, the first with a loss."""
     cases = [case for case in load_cases() if is_of_one_topic_each(case)]
     found = [next(case for case in cases if {"LOST", "DELIVERED"} <= case.expect.get("classes", {}).keys())]
-    seen = set(_told(found[0]))
+    seen = set(_expected_names(found[0]))
     while len(found) < HISTORIES:
-        best = max(cases, key=lambda case: len(_told(case) - seen))
-        seen |= _told(best)
+        best = max(cases, key=lambda case: len(_expected_names(case) - seen))
+        seen |= _expected_names(best)
         found.append(best)
     return found
 
@@ -61,7 +61,7 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_histories_of_many_classes_are_bundled() -> None:
     """Few of them must not look like agreement on many classes."""
-    assert len(frozenset[str]().union(*map(_told, CHOSEN))) > 20
+    assert len(frozenset[str]().union(*map(_expected_names, CHOSEN))) > 20
 
 
 @pytest.mark.timeout(900)
@@ -226,7 +226,7 @@ def _link() -> zipfile.ZipInfo:
 
 
 @pytest.mark.parametrize(
-    ("entries", "told"),
+    ("entries", "message"),
     [
         ([("../outside.json", b"{}")], r"found '\.\./outside\.json'"),
         ([("/tmp/outside.json", b"{}")], r"found '/tmp/outside\.json'"),  # noqa: S108 - never written
@@ -242,14 +242,14 @@ def _link() -> zipfile.ZipInfo:
     ids=["parent", "absolute", "through a folder", "link", "bomb", "incomplete", "many"],
 )
 def test_a_zip_that_is_no_bundle_is_refused_before_it_is_unpacked(
-    entries: list[tuple[zipfile.ZipInfo | str, bytes]], told: str, tmp_path: Path
+    entries: list[tuple[zipfile.ZipInfo | str, bytes]], message: str, tmp_path: Path
 ) -> None:
     """Nothing is written outside the folder, and nothing within it."""
     file = _zip(tmp_path / "given.zip", *entries)
     folder = tmp_path / "folder"
     folder.mkdir()
 
-    with pytest.raises(BundleError, match=told):
+    with pytest.raises(BundleError, match=message):
         open_bundle(file, folder, most_mb=1)
 
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["folder", "given.zip"]

@@ -64,12 +64,12 @@ def _differences(scope: Scope, rows: Rows, count: int) -> dict[str, Any]:
     """Return of each table, and of the breaks, the rows that only one bucket, or only several, hand out."""
     tables, breaks = judged(scope, rows)
     found, others = judged_in(scope, buckets_of(scope, rows, count))
-    told = {}
+    differing = {}
     for name, one in {**tables, "breaks": breaks}.items():
         ours, theirs = _plain(one), _plain(others if name == "breaks" else found[name])
         if ours != theirs:
-            told[name] = (sorted({*ours} - {*theirs})[:2], sorted({*theirs} - {*ours})[:2])
-    return told
+            differing[name] = (sorted({*ours} - {*theirs})[:2], sorted({*theirs} - {*ours})[:2])
+    return differing
 
 
 @pytest.mark.timeout(300)

@@ -1,7 +1,7 @@
 """The rounds on evidence of which parts were taken away: BROKEN and UNKNOWN never become KEPT if anybody misses them.
 
 Every part of golden histories and drawn parts of random ones, under every form of coverage. Where the verdict turned to
-KEPT, what is left says nothing of what is gone (`tests.oracle.missing`), but for the kind that is told there as open;
+KEPT, what is left says nothing of what is gone (`tests.oracle.missing`), but for the kind listed there as open;
 the verdict of the rounds is the oracle's. Coverage itself is read by the engine in tests/agreement/test_deletions.
 
 `TIEOUT_DELETIONS` says how many, `TIEOUT_RANDOM_SEED` of which histories: the same in each run, on any machine.
@@ -40,8 +40,8 @@ RANDOM_KINDS: Final = {
 }
 
 
-class Told:
-    """What was found of deletions so far."""
+class DeletionTally:
+    """Counts of the deletions judged so far, and what was wrong."""
 
     def __init__(self) -> None:
         self.kinds: Counter[str] = Counter()
@@ -71,14 +71,14 @@ class Told:
         return after
 
     def compare(self, found: list[tuple[Deletion, str]]) -> None:
-        """Hold the rounds against the oracle's verdicts on a share of the deletions, the largest buckets first."""
+        """Compare the rounds with the oracle on a share of the deletions, the largest buckets first."""
         histories = [one.after for one, _ in found]
         for batch in sorted(batches(histories), key=lambda batch: -len(batch.places)):
             statements = kernel_statements(batch.histories)
             for place, statement in zip(batch.places, statements, strict=True):
                 one, expected = found[place]
                 verdict = str(statement["verdict"])
-                if verdict != expected:  # what a bucket tells otherwise counts only if the history alone does
+                if verdict != expected:  # a difference in a bucket counts only if the history alone does
                     verdict = str(kernel_statement(one.after)["verdict"])
                 if verdict != expected:
                     self.wrong.append(f"{one}: the oracle says {expected}, the rounds {verdict}")
@@ -119,47 +119,47 @@ def _random(seed: str) -> Iterator[Deletion]:
             yield from deletions(setting, Random(name), name)  # noqa: S311
 
 
-def _judged(found: Iterator[Deletion]) -> Told:
-    """Return what so many deletions told: the oracle's verdicts on all of them, and those of the rounds on some."""
-    told = Told()
-    told.compare([(one, told.judge(one)) for one in islice(found, COUNT)])
-    print(told)
-    return told
+def _judged(found: Iterator[Deletion]) -> DeletionTally:
+    """Judge `COUNT` deletions: all of them with the oracle, a share of them with the rounds."""
+    tally = DeletionTally()
+    tally.compare([(one, tally.judge(one)) for one in islice(found, COUNT)])
+    print(tally)
+    return tally
 
 
-def test_what_is_told_as_open_is_open() -> None:
+def test_the_open_kind_is_still_missed() -> None:
     """A removed record of a topic without markers; once somebody misses it, the kind goes, here and in the docs."""
     name = "an effect that shows an id alone, before its transaction was committed"
     case = next(case for case in load_cases() if case.name == name)
 
-    told = Told()
+    tally = DeletionTally()
     for one in golden_deletions(case, AS_WRITTEN):
-        told.judge(one)
+        tally.judge(one)
 
-    assert told.wrong == []
-    assert told.open[UNMARKED] > 0
+    assert tally.wrong == []
+    assert tally.open[UNMARKED] > 0
 
 
 @pytest.mark.timeout(0)
 def test_no_part_of_a_golden_history_is_missed_by_what_is_left_and_kept() -> None:
     """Every part of every ledger of a golden history, under seven forms of coverage."""
-    told = _judged(_golden(SEED))
+    tally = _judged(_golden(SEED))
 
-    assert told.wrong == [], str(told)
-    assert set(told.kinds) <= GOLDEN_KINDS
-    assert len(told.kinds) > 8
-    assert set(told.forms) == set(GOLDEN_FORMS)
-    assert told.by_rounds > 100
-    assert sum(told.turned.values()) > 0, "these deletions try nothing"
+    assert tally.wrong == [], str(tally)
+    assert set(tally.kinds) <= GOLDEN_KINDS
+    assert len(tally.kinds) > 8
+    assert set(tally.forms) == set(GOLDEN_FORMS)
+    assert tally.by_rounds > 100
+    assert sum(tally.turned.values()) > 0, "these deletions try nothing"
 
 
 @pytest.mark.timeout(0)
 def test_no_part_of_a_random_history_is_missed_by_what_is_left_and_kept() -> None:
     """Parts of each ledger of random histories, under six forms of coverage."""
-    told = _judged(_random(SEED))
+    tally = _judged(_random(SEED))
 
-    assert told.wrong == [], str(told)
-    assert set(told.kinds) == RANDOM_KINDS
-    assert set(told.forms) <= set(FORMS)
-    assert told.by_rounds > 100
-    assert sum(told.turned.values()) > 0, "these deletions try nothing"
+    assert tally.wrong == [], str(tally)
+    assert set(tally.kinds) == RANDOM_KINDS
+    assert set(tally.forms) <= set(FORMS)
+    assert tally.by_rounds > 100
+    assert sum(tally.turned.values()) > 0, "these deletions try nothing"

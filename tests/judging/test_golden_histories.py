@@ -9,7 +9,7 @@ from tests.engine.marking import share_of
 from tests.judging.kernel import is_of_one_topic_each, kernel_statement, kernel_statements
 
 CASES = [case for case in load_cases() if is_of_one_topic_each(case)]
-"""Topics that were created anew are told apart by Spark, before the rounds: tests/agreement judges those."""
+"""Topics that were created anew are separated by Spark, before the rounds: tests/agreement judges those."""
 SHARES = 12
 """A share has histories of many files: those that can be judged together are, whatever file they are in."""
 
@@ -33,7 +33,7 @@ def test_the_rounds_agree_with_the_taxonomy(share: int) -> None:
     for case, statement in zip(cases, kernel_statements(cases), strict=True):
         if differences(case.expect, statement, statement["breaks"]):
             alone = kernel_statement(case)
-            told = differences(case.expect, alone, alone["breaks"])
-            if told:
-                wrong[str(case)] = told
+            problems = differences(case.expect, alone, alone["breaks"])
+            if problems:
+                wrong[str(case)] = problems
     assert wrong == {}

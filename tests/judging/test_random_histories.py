@@ -45,6 +45,6 @@ def test_the_rounds_agree_with_the_oracle(number: int) -> None:
     histories = next(iter(families(f"{SEED}/{number}", 1, SIZE, wild_share=0)))
     wrong = wrong_in(histories)
     ours = open_of(number) if SEED == "j" else set()
-    assert {name: told for name, told in wrong.items() if name not in ours} == {}
+    assert {name: problems for name, problems in wrong.items() if name not in ours} == {}
     assert ours <= set(wrong), "decided: take it out of OPEN"
-    assert not [told for told in wrong.values() if any("found KEPT" in one for one in told)]
+    assert not [problems for problems in wrong.values() if any("found KEPT" in one for one in problems)]

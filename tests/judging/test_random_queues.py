@@ -26,7 +26,7 @@ def test_the_rounds_agree_with_the_oracle_on_queues(number: int) -> None:
     histories = queued_family(f"{SEED}/queues/{number}", SIZE)
     wrong = wrong_in(histories)
     ours = {name for name in OPEN if name.startswith(f"{SEED}/queues/{number}/")}
-    assert {name: told for name, told in wrong.items() if name not in ours} == {}
+    assert {name: problems for name, problems in wrong.items() if name not in ours} == {}
     assert ours <= set(wrong), "decided: take it out of OPEN"
 
 

@@ -36,8 +36,8 @@ def test_of_many_ids_those_with_the_least_hashes_are_compared() -> None:
 
     tables, _ = judged(scope_of(case, rows, case.present), rows)
 
-    (told,) = tables["spellings"]
-    assert told["topic"] == "orders"
-    assert 4_000 < told["lost"] == told["lost_met"] < 6_000
-    assert 9_000 < told["strange"] <= 10_000
-    assert 4_000 < told["strange_met"] == told["lost_met"]
+    (counts,) = tables["spellings"]
+    assert counts["topic"] == "orders"
+    assert 4_000 < counts["lost"] == counts["lost_met"] < 6_000
+    assert 9_000 < counts["strange"] <= 10_000
+    assert 4_000 < counts["strange_met"] == counts["lost_met"]

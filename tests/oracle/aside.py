@@ -35,8 +35,8 @@ def match_set_aside(history: History, messages: list[Message], matcher: Matcher)
 def rows_that_took_place(history: History, ledger: Ledger, state: str = "ok") -> list[Row]:
     """Return the ledger's rows that a committed reader sees; those that may come of an open transaction: `unknown`."""
     rows = history.rows(ledger)
-    is_told = history.has_column(ledger, "transaction_state")
-    return [row for row in rows if certainty(row, rows, is_told, needs_key=False) == state]
+    has_state = history.has_column(ledger, "transaction_state")
+    return [row for row in rows if certainty(row, rows, has_state, needs_key=False) == state]
 
 
 def _match(

@@ -7,16 +7,16 @@ from tests.oracle.history import History, Row
 from tieout.model import Ledger
 
 
-def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
+def certainty(row: Row, rows: list[Row], has_state: bool, needs_key: bool) -> str:
     """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects).
 
-    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved. `needs_key`: an
+    `has_state`: the source has a `transaction_state`, so that a transaction without one is unresolved. `needs_key`: an
     effect has a key, and one that does not say it may be any (70).
     """
     outcome = row.get("outcome") or "ok"
     state = row.get("transaction_state")
     transaction = row.get("transaction_id")
-    if transaction is not None and is_told and state not in ("committed", "aborted"):
+    if transaction is not None and has_state and state not in ("committed", "aborted"):
         stated = {
             other.get("transaction_state") for other in rows if other.get("transaction_id") == transaction
         }
@@ -29,8 +29,8 @@ def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
 
 def poll_outcome(history: History, read: Row) -> str:
     """Return what came of the poll that handed over the record: ok, unknown or failed."""
-    is_told = history.has_column(Ledger.READ, "transaction_state")
-    return certainty(read, history.rows(Ledger.READ), is_told, needs_key=False)
+    has_state = history.has_column(Ledger.READ, "transaction_state")
+    return certainty(read, history.rows(Ledger.READ), has_state, needs_key=False)
 
 
 def handed(history: History, reads: list[Row]) -> list[Row]:

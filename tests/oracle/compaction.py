@@ -54,12 +54,12 @@ def superseding(
 def tombstones_of(fates: Fates) -> list[tuple[Position, Any, datetime]]:
     """Return position, key and time of each acked send of a null payload whose record is gone (28)."""
     attempts = [attempt for message in fates.matched.messages for attempt in message.attempts]
-    told = {a.row.get("topic") for a in attempts if a.row.get("payload_hash") is not None}
+    topics_with_hashes = {a.row.get("topic") for a in attempts if a.row.get("payload_hash") is not None}
     is_said = partial(said, fates.history, Ledger.PRODUCED, column="payload_hash")
     found = []
     for attempt in attempts:
         at, key = position(attempt.row), attempt.row.get("key_hash")
-        is_empty = is_said(attempt.row) == {None} and attempt.row.get("topic") in told
+        is_empty = is_said(attempt.row) == {None} and attempt.row.get("topic") in topics_with_hashes
         is_gone = attempt.outcome == "acked" and at not in fates.history.records
         if at and key is not None and is_empty and is_gone:
             found.append((at, key, attempt.done_at or NEVER))

@@ -32,7 +32,9 @@ class Conflict:
     shown: list[tuple[Ledger, datetime | None]]
 
 
-def settled(history: History, messages: list[Message], message_at: dict[Position, Message]) -> list[Conflict]:
+def conflicts_of(
+    history: History, messages: list[Message], message_at: dict[Position, Message]
+) -> list[Conflict]:
     """Return the conflicts; each message is denied the positions that another identity has (38)."""
     readers = {id(row): message for message in messages for row in message.reads}
     found = []
@@ -107,11 +109,11 @@ def _settle(
     return conflict
 
 
-def _latest_of_others(claims: Claims, column: str, told: set[Any]) -> list[Row]:
+def _latest_of_others(claims: Claims, column: str, known_values: set[Any]) -> list[Row]:
     """Return of each identity that only reads show its latest read: without them there is no conflict."""
     found: dict[Any, Row] = {}
     for row in sorted(claims.reads, key=lambda row: undated_last(row.get("processed_at"))):
-        if row.get(column) is not None and row[column] not in told:
+        if row.get(column) is not None and row[column] not in known_values:
             found[row[column]] = row
     return list(found.values())
 

@@ -124,11 +124,12 @@ def _is_lacking_against_what_is_known(history: History, message: Message, column
         for number, (ledger, rows) in enumerate(sides)
         if not _is_declared_unknown(history, ledger, column) and any(_is_lacking(row, column) for row in rows)
     ]
-    told = [_all_said(history, ledger, rows, column) for ledger, rows in sides]
+    contents = [_all_said(history, ledger, rows, column) for ledger, rows in sides]
     nothing = {None} if column == "header_hash" else set()
-    source = 0 if told[0] - nothing else 1
+    source = 0 if contents[0] - nothing else 1
     return any(
-        set().union(*told[:number], *told[number + 1 :]) - (told[number] if number == source else set())
+        set().union(*contents[:number], *contents[number + 1 :])
+        - (contents[number] if number == source else set())
         for number in lacking
     )
 

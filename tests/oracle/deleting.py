@@ -106,14 +106,14 @@ def numbered(rng: Random, rows: list[Row], present: frozenset[str]) -> list[Row]
     names = ["p1", "p2", "p3"][: rng.randint(1, 3)]
     of_message: dict[Any, str] = {}
     counted: Counter[Any] = Counter()
-    told = []
+    numbered_rows = []
     for row in rows:
         name = of_message.setdefault(row.get("transaction_id") or row.get("message_id"), rng.choice(names))
         session = (name, row.get("producer_session"))
         numbered = row | {"producer_id": name, "sequence": counted[session]}
-        told.append({column: value for column, value in numbered.items() if column in present})
+        numbered_rows.append({column: value for column, value in numbered.items() if column in present})
         counted[session] += 1
-    return told
+    return numbered_rows
 
 
 def said_in(rng: Random, history: RandomHistory, form: str) -> RandomHistory:

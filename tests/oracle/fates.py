@@ -27,8 +27,7 @@ from tests.oracle.history import (
 from tests.oracle.matching import Matched, is_before_its_sends, turn
 from tests.oracle.messages import Attempt, Message, Unmatched
 from tests.oracle.pairing import in_time, payload_of
-from tests.oracle.queues import due_at, is_missing_by_id, is_queue
-from tests.oracle.queues import is_settled as is_acknowledged_in_full
+from tests.oracle.queues import due_at, is_acknowledged_in_full, is_missing_by_id, is_queue
 
 from tieout.model import Identity, Ledger
 
@@ -47,19 +46,19 @@ class Fates:
 
         Of several times it is the latest that the log covers, if it covers one.
         """
-        told: list[tuple[Position, datetime | None]] = []
+        asserted: list[tuple[Position, datetime | None]] = []
         for row in message.reads:
             at = position(row)
             record = self.history.records.get(at) if at else None
             if at and (record is None or is_data(record)):
-                told.append((at, row.get("processed_at")))
+                asserted.append((at, row.get("processed_at")))
         if message.is_accepted:
             for attempt in message.attempts:
                 at = position(attempt.row)
                 if at and attempt.outcome != "failed":
-                    told.append((at, attempt.done_at))
+                    asserted.append((at, attempt.done_at))
         found: dict[Position, datetime | None] = {}
-        for at, since in told:
+        for at, since in asserted:
             if at not in found or self.history.log_covers(at, since):
                 found[at] = since
         return found
@@ -191,12 +190,12 @@ class Fates:
     def due_by(self, message: Message) -> datetime | None:
         """Return until when the message may be without effect: its deadline, of a queue also by locks and acks."""
         contract = self.history.contract
-        patience = contract.max_latency + self.history.skew
+        allowed_latency = contract.max_latency + self.history.skew
         deadline = self.deadline(message)
         if not is_queue(contract) or deadline is None:
             return deadline
-        since = due_at(self.history, message, self.positions(message), deadline - patience)
-        return None if since is None else since + patience
+        since = due_at(self.history, message, self.positions(message), deadline - allowed_latency)
+        return None if since is None else since + allowed_latency
 
     def is_old_enough(self, message: Message) -> bool:
         """Return whether both ends cover the message up to its deadline."""
@@ -341,16 +340,16 @@ class Fates:
 
     def is_due(self, message: Message) -> bool:
         """Return whether an effect must be there by now (taxonomy section 2)."""
-        return self.is_old_enough(message) and self.is_settled(message)
+        return self.is_old_enough(message) and self.is_passed(message)
 
-    def is_settled(self, message: Message) -> bool:
+    def is_passed(self, message: Message) -> bool:
         """Return whether the group has been at every position of the message, or there is none to be at."""
         positions = self.positions(message)
         if is_queue(self.history.contract):
             if self.is_unplaced(message) and self.history.has(Ledger.COMMITTED):
                 deadline = self.deadline(message)
-                patience = self.history.contract.max_latency + self.history.skew
-                return is_missing_by_id(self.history, message, deadline and deadline - patience)
+                allowed_latency = self.history.contract.max_latency + self.history.skew
+                return is_missing_by_id(self.history, message, deadline and deadline - allowed_latency)
             return is_acknowledged_in_full(self.history, message, positions, self.log_lacks)
         passed = all(was_passed(self, message, at) or self.went_unread(message, at) for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
@@ -438,7 +437,7 @@ class Fates:
             return [], []
         equals = [one for one in self.matched.messages if payload_of(one) == payload and one.is_accepted]
         older = [one for one in equals if one.effects and not self._is_shown(one)]
-        ahead = [one for one in equals if one.effects and self._is_shown(one) and not self.is_settled(one)]
+        ahead = [one for one in equals if one.effects and self._is_shown(one) and not self.is_passed(one)]
         left = [one for one in in_time(equals) if not one.effects and self.is_due(one)]
         return left[: len(older)], left[len(older) : len(older) + len(ahead)]
 

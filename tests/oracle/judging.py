@@ -10,17 +10,13 @@ from tests.oracle.conflicts import names_given_twice
 from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
 from tests.oracle.history import History, OracleCoverage, Position, Row, undated_last
-from tests.oracle.incarnations import deleted, told_apart
 from tests.oracle.key_order import untold
 from tests.oracle.matching import match
 from tests.oracle.meeting import Doubted
 from tests.oracle.nameless import topics_of_possible_losses
 from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
 from tests.oracle.phantoms import phantom_findings
-from tests.oracle.positions import disagreements
-from tests.oracle.ranges import gaps, intersections
-from tests.oracle.spelling import topics_of_spellings
-from tests.oracle.standing import (
+from tests.oracle.position_findings import (
     commit_ahead,
     commit_regressions,
     commits_out_of_range,
@@ -29,6 +25,10 @@ from tests.oracle.standing import (
     torn_transactions,
     truncations,
 )
+from tests.oracle.positions import disagreements
+from tests.oracle.ranges import gaps, intersections
+from tests.oracle.spelling import topics_of_spellings
+from tests.oracle.topic_generations import by_topic_generation, deleted
 from tests.oracle.unjudged import not_judged
 from tests.oracle.verdict import ratios, verdict_of
 
@@ -81,7 +81,7 @@ def judge_history(
     """
     judged = only | NO_BREAK | LEGAL | {BreakClass.LOST, BreakClass.IN_FLIGHT, BreakClass.UNVERIFIABLE}
     gone = deleted(ledgers, contract.clock_skew)
-    history = History(contract, window, *told_apart(ledgers, coverage), present, gone)
+    history = History(contract, window, *by_topic_generation(ledgers, coverage), present, gone)
     fates = Fates(history, match(history))
     ahead = commit_ahead(fates)
     findings = [

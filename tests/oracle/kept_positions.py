@@ -18,7 +18,7 @@ def in_ranges(rng: Random, commits: list[Row]) -> list[Row]:
     repeated, unsaid = rng.choice((0.0, 0.0, 0.2)), rng.choice((0.0, 0.0, 0.0, 0.2))
     names_batches, taken = rng.random() < 0.3, rng.choice((None, GRACE_END, START - timedelta(minutes=1)))
     is_dated = rng.random() < 0.8
-    told: list[Row] = []
+    ranges: list[Row] = []
     ends: dict[int, int] = {}
     for number, row in enumerate(split(rng, commits)):
         first = ends.get(row["partition"], 0)
@@ -30,10 +30,10 @@ def in_ranges(rng: Random, commits: list[Row]) -> list[Row]:
         made = {**row, "first_offset": None if rng.random() < unsaid else first}
         made |= {"metadata": str(number)} if names_batches else {}
         made |= {} if is_dated else {"committed_at": None, "taken_at": taken}
-        told.append(made)
+        ranges.append(made)
         if rng.random() < repeated:
-            told.append({**made, **_again(rng, made)})
-    return told
+            ranges.append({**made, **_again(rng, made)})
+    return ranges
 
 
 def split(rng: Random, commits: list[Row]) -> list[Row]:
@@ -74,7 +74,7 @@ def mirrored_from(rng: Random, commits: list[Row]) -> list[Row]:
     shift, lag = rng.choice((0, 0, 0, 1, -1)), timedelta(seconds=rng.choice((0, 1, 1, 1200)))
     gone, is_dated = rng.choice((0.0, 0.3, 0.6, 1.0)), rng.random() < 0.7
     taken = rng.choice((None, GRACE_END, GRACE_END + timedelta(hours=1), START))
-    told = [
+    mirrored = [
         {
             **row,
             "committed_offset": max(0, row["committed_offset"] + shift),
@@ -84,4 +84,6 @@ def mirrored_from(rng: Random, commits: list[Row]) -> list[Row]:
         for row in commits
         if rng.random() >= gone
     ]
-    return [*told, {**rng.choice(commits), "partition": 7}] if commits and rng.random() < 0.1 else told
+    return (
+        [*mirrored, {**rng.choice(commits), "partition": 7}] if commits and rng.random() < 0.1 else mirrored
+    )

@@ -8,14 +8,14 @@ from typing import Any
 
 from tests.oracle.aside import match_set_aside
 from tests.oracle.certainty import certainty
-from tests.oracle.conflicts import Conflict, settled
+from tests.oracle.conflicts import Conflict, conflicts_of
 from tests.oracle.history import History, Position, Row, known, position, state_of, undated_last
 from tests.oracle.messages import Attempt, Matcher, Message, Unmatched, messages_of
 from tests.oracle.pairing import (
     effects_by_payload,
-    excess_settled,
     let_later_ones_be_set_aside,
     records_by_payload,
+    unmatched_excess,
 )
 
 from tieout.model import Identity, Ledger
@@ -44,7 +44,7 @@ def match(history: History) -> Matched:
     _match_reads(matched)
     _match_output(matched)
     _prove(matched)
-    matched.conflicts = settled(history, matched.messages, matched.message_at)
+    matched.conflicts = conflicts_of(history, matched.messages, matched.message_at)
     return matched
 
 
@@ -186,13 +186,13 @@ def _match_output(matched: Matched) -> None:
     history = matched.history
     matcher = Matcher(history, matched.messages, _owners(matched))
     rows = history.rows(history.output)
-    is_told = history.has_column(history.output, "transaction_state")
+    has_state = history.has_column(history.output, "transaction_state")
     needs_key = history.contract.multiplicity.effect_key is not None
     if history.contract.identity is Identity.CONTENT:
-        _pair_output(matched, matcher, rows, is_told)
+        _pair_output(matched, matcher, rows, has_state)
     else:
         for row in rows:
-            _place(matched, matcher, row, certainty(row, rows, is_told, needs_key))
+            _place(matched, matcher, row, certainty(row, rows, has_state, needs_key))
         if history.output is Ledger.READ:
             for message in matched.messages:
                 message.effects = _one_a_position(message.effects)
@@ -242,21 +242,21 @@ def is_before_its_sends(history: History, message: Message, time: datetime | Non
     return time is not None and not history.is_undated(time) and time < since
 
 
-def _pair_output(matched: Matched, matcher: Matcher, rows: list[Row], is_told: bool) -> None:
+def _pair_output(matched: Matched, matcher: Matcher, rows: list[Row], has_state: bool) -> None:
     """Give the output's rows to the messages of their payload; of several reads of a position the first is one."""
     history, messages = matched.history, matched.messages
-    certain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "ok"]
+    certain = [row for row in rows if certainty(row, rows, has_state, needs_key=False) == "ok"]
     if history.output is Ledger.READ:
         placed = [row for row in certain if position(row) is not None]
         certain = _one_a_position(placed, _held(placed)) + [row for row in certain if position(row) is None]
-    uncertain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "unknown"]
+    uncertain = [row for row in rows if certainty(row, rows, has_state, needs_key=False) == "unknown"]
     excess = effects_by_payload(history, messages, certain, lambda one: one.effects)
     doubtful = effects_by_payload(history, messages, uncertain, lambda one: one.uncertain)
     aside = match_set_aside(history, messages, matcher)
-    matched.unmatched_effects = excess_settled(
+    matched.unmatched_effects = unmatched_excess(
         history, messages, excess, lambda one: one.effects, may_be_later=True
     )
-    matched.unmatched_uncertain = excess_settled(
+    matched.unmatched_uncertain = unmatched_excess(
         history, messages, doubtful, lambda one: one.uncertain, may_be_later=False
     )
     let_later_ones_be_set_aside(messages, aside)

@@ -1,6 +1,6 @@
 """What sources say wrongly, or leave unsaid: nulls, clocks, spellings of ids, polls and dead letters taken back.
 
-Variations as in `varying.py`: each changes how a history is told.
+Variations as in `varying.py`: each changes how a history is recorded.
 """
 
 from __future__ import annotations

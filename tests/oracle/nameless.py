@@ -35,8 +35,8 @@ def outcomes(history: History) -> Iterable[Row]:
     """Yield what became of messages: effects, dead letters and filtered rows, also those that may be none."""
     needs_key = history.contract.multiplicity.effect_key is not None
     rows = history.rows(history.output)
-    is_told = history.has_column(history.output, "transaction_state")
-    yield from (row for row in rows if certainty(row, rows, is_told, needs_key) != "failed")
+    has_state = history.has_column(history.output, "transaction_state")
+    yield from (row for row in rows if certainty(row, rows, has_state, needs_key) != "failed")
     for ledger in ASIDE:
         for state in ("ok", "unknown"):
             yield from rows_that_took_place(history, ledger, state)

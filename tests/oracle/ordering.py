@@ -14,8 +14,8 @@ from tests.oracle.history import History, Position, Row, is_data, known, positio
 from tests.oracle.key_order import came_before, first_sent, is_delivered_before, overtaken
 from tests.oracle.matching import turn
 from tests.oracle.messages import Message
+from tests.oracle.position_findings import position_finding
 from tests.oracle.queues import is_queue
-from tests.oracle.standing import standing_finding
 
 from tieout.model import BreakClass, Identity, Ledger, Locus
 
@@ -45,7 +45,7 @@ def producer_reorders(fates: Fates) -> list[Finding]:
                 time = row.get("attempted_at")
                 shown = [(Ledger.PRODUCED, time)]
                 found.append(
-                    standing_finding(
+                    position_finding(
                         BreakClass.REORDER_PRODUCER,
                         after,
                         Locus.PRODUCER_TO_BROKER,
@@ -84,7 +84,7 @@ def consumer_reorders(fates: Fates) -> list[Finding]:
                 shown = [(ledger, lower["processed_at"])]
                 spot = position(lower) or (None, None, None)
                 found.append(
-                    standing_finding(
+                    position_finding(
                         BreakClass.REORDER_CONSUMER,
                         spot,
                         Locus.CONSUMER,
@@ -100,9 +100,9 @@ def _handed(fates: Fates, ledger: Ledger) -> list[Row]:
     """Return the rows that certainly are reads, or effects: what failed was not delivered."""
     history = fates.history
     rows = history.rows(ledger)
-    is_told = history.has_column(ledger, "transaction_state")
+    has_state = history.has_column(ledger, "transaction_state")
     needs_key = history.contract.multiplicity.effect_key is not None and ledger is history.output
-    return [row for row in rows if certainty(row, rows, is_told, needs_key) == "ok"]
+    return [row for row in rows if certainty(row, rows, has_state, needs_key) == "ok"]
 
 
 def _first(rows: list[Row]) -> Row:
@@ -154,7 +154,7 @@ def output_reorders(fates: Fates) -> list[Finding]:
 def _overtaken_finding(fates: Fates, message: Message, effect: Row) -> Finding:
     """Return that another message's first effect came before this one's, which had to be the earlier."""
     time: datetime = effect["processed_at"]
-    return standing_finding(
+    return position_finding(
         BreakClass.REORDER_OUTPUT,
         fates.first_position(message) or (None, None, None),
         Locus.SINK,
@@ -189,7 +189,7 @@ def skipped(fates: Fates) -> list[Finding]:
                 time = other["processed_at"]
                 shown = [(Ledger.READ, time), *([(Ledger.LOG, None)] if history.has(Ledger.LOG) else [])]
                 found.append(
-                    standing_finding(BreakClass.SKIPPED, between[0], Locus.BROKER_TO_CONSUMER, time, shown)
+                    position_finding(BreakClass.SKIPPED, between[0], Locus.BROKER_TO_CONSUMER, time, shown)
                 )
     return found
 

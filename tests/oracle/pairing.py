@@ -117,7 +117,7 @@ def effects_by_payload(
     return excess
 
 
-def excess_settled(
+def unmatched_excess(
     history: History,
     messages: list[Message],
     excess: Excess,

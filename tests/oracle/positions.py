@@ -9,7 +9,7 @@ from tests.oracle.acknowledging import individual_topics
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import BEGINNING, Place, Row, known
-from tests.oracle.standing import standing_finding
+from tests.oracle.position_findings import position_finding
 
 from tieout.model import BreakClass, Ledger, Locus
 
@@ -65,16 +65,16 @@ def _found(
         return None
     if dated is None and taken is not None and taken < history.window.start:
         return None
-    patience = history.contract.max_latency + history.skew
+    allowed_latency = history.contract.max_latency + history.skew
     if since is None:
         shown: list[tuple[Ledger, Any]] = [(C, None), (M, None)]
     elif flag == "ahead":
         shown = [(M, since), (C, since), (C, since + history.skew)]
     else:
-        shown = [(C, since), (M, since), (M, since + patience)]
+        shown = [(C, since), (M, since), (M, since + allowed_latency)]
     time = since if dated is not None else history.window.start
     at = (*place, lower)
-    finding = standing_finding(BreakClass.POSITION_DISAGREEMENT, at, Locus.OFFSET_STORE, time, shown)
+    finding = position_finding(BreakClass.POSITION_DISAGREEMENT, at, Locus.OFFSET_STORE, time, shown)
     finding.also.add(flag)
     return finding
 

@@ -24,7 +24,7 @@ def _is_acknowledged(history: History, message: Message, commit: Row, at: Positi
     return covers(commit, at) and not is_before_its_sends(history, message, commit.get("committed_at"))
 
 
-def is_settled(
+def is_acknowledged_in_full(
     history: History, message: Message, positions: set[Position], log_lacks: Callable[[Message], bool]
 ) -> bool:
     """Return whether an acknowledgement covers the message, or the covering log lacks it."""
@@ -54,7 +54,7 @@ def is_missing_by_id(history: History, message: Message, done_at: datetime | Non
 def due_at(
     history: History, message: Message, positions: set[Position], done_at: datetime | None
 ) -> datetime | None:
-    """Return what patience counts from: the latest of send, acknowledgement, and last read with its lock run out."""
+    """Return when the allowed latency begins: the latest of send, acknowledgement and end of the last read's lock."""
     redelivery: timedelta = getattr(history.contract, "redelivery", None) or timedelta(0)
     reads = [row["processed_at"] + redelivery for row in message.reads if row.get("processed_at") is not None]
     acknowledged = [_acknowledged_at(history, message, at) for at in positions]

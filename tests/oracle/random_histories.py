@@ -326,9 +326,9 @@ def _simulated_rows(rng: Random, setting: Setting) -> dict[Ledger, list[Row]]:
         carry_headers(rng, rows)
     if terms.get("ordering") == "key" and rng.random() < 0.4:
         crowd_into_one_key(rng, rows)
-    told = varied(rng, rows)
-    told[Ledger.DELIVERED] = _said_of_messages(rng, told[Ledger.DELIVERED])
-    return _nameless(rng, told) if by_content else told
+    varied_rows = varied(rng, rows)
+    varied_rows[Ledger.DELIVERED] = _said_of_messages(rng, varied_rows[Ledger.DELIVERED])
+    return _nameless(rng, varied_rows) if by_content else varied_rows
 
 
 def _fan_out(rng: Random, multiplicity: dict[str, Any]) -> tuple[str | None, ...]:
@@ -479,15 +479,15 @@ def _coverage(rng: Random, names_all: bool, is_cut: bool) -> OracleCoverage:
         since = START - timedelta(minutes=rng.choice((15, 15, 0))) if rng.random() < 0.2 else None
         return OracleCoverage(since, until, True, names_all)
     kind = rng.choice(("nothing", "unsound", "ends", "ends", "ends", "begins"))
-    beside = timedelta(microseconds=rng.choice((0, 0, 1, -1)))
+    offset_by = timedelta(microseconds=rng.choice((0, 0, 1, -1)))
     return OracleCoverage(
-        covers_from=START + rng.choice((timedelta(minutes=20), beside)) if kind == "begins" else None,
+        covers_from=START + rng.choice((timedelta(minutes=20), offset_by)) if kind == "begins" else None,
         complete_until={
             "nothing": None,
             "ends": rng.choice(
                 (*(START + timedelta(minutes=minute) for minute in (10, 30, 59, 70)), *EDGES[1:])
             )
-            + beside,
+            + offset_by,
         }.get(kind, until),
         is_sound=kind != "unsound",
         names_all_producers=names_all,

@@ -10,8 +10,8 @@ from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import NEVER, Place, Position, Row, state_of
 from tests.oracle.ordering import claimed_positions, positions_set_aside
+from tests.oracle.position_findings import is_annotated, position_finding
 from tests.oracle.queues import is_queue
-from tests.oracle.standing import is_annotated, standing_finding
 
 from tieout.model import BreakClass, Ledger, Locus
 
@@ -167,7 +167,7 @@ def _pair(fates: Fates, name: BreakClass, place: Place, offset: int, before: Row
         if taken is not None and taken < fates.history.window.start:
             return None
         time = fates.history.window.start
-    return standing_finding(name, at, Locus.OFFSET_STORE, time, shown)
+    return position_finding(name, at, Locus.OFFSET_STORE, time, shown)
 
 
 def _annotated(fates: Fates, finding: Finding, before: Row, row: Row) -> Finding:

@@ -356,11 +356,11 @@ def test_what_no_committed_reader_sees_sets_nothing_aside(state: str) -> None:
     found: set[str] = set()
     for seed in range(30):
         history = _run(seed, replace(NO_FAULTS, set_aside=0.4))
-        told = {
+        changed = {
             ledger: [row | {"transaction_state": state} for row in history.rows[ledger]]
             for ledger in (Ledger.FILTERED, Ledger.DEAD_LETTERS)
         }
-        found |= set(judged(replace(history, rows={**history.rows, **told}))["flags"])
+        found |= set(judged(replace(history, rows={**history.rows, **changed}))["flags"])
 
     assert not found & {"FILTERED", "DEAD_LETTERED"}
     assert ("LOST" in found) == (state == "aborted")

@@ -1,7 +1,7 @@
 """What sources of one and the same pipeline do differently: precision of times, gaps in offsets, groups, order.
 
-The simulation makes histories in which much can go wrong; each variation here changes how a history is told, or adds
-what other pipelines have beside it. Most histories get few, so that a difference says where it comes from.
+The simulation makes histories in which much can go wrong. Each variation here changes how a history is recorded, or
+adds what other pipelines have as well. Most histories get few, so that a difference shows its source.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _TIMES = {
     M: "committed_at",
 }
 _MICROSECOND = timedelta(microseconds=1)
-_PATIENCE = timedelta(minutes=10)
+_MAX_LATENCY = timedelta(minutes=10)
 EDGES = (WINDOW.start, WINDOW.end, GRACE_END)
 _BOUNDS = ("log_start_offset", "last_stable_offset", "end_offset")
 
 
 def varied(rng: Random, rows: Rows, share: float = 0.1) -> Rows:
-    """Return the rows told otherwise: each variation is chosen with this probability."""
-    told = {ledger: [dict(row) for row in found] for ledger, found in rows.items()}
+    """Return varied copies of the rows; each variation is chosen with this probability."""
+    varied_rows = {ledger: [dict(row) for row in found] for ledger, found in rows.items()}
     for variation in (*VARIATIONS, *MISLEADING):
         if rng.random() < share:
-            variation(rng, told)
-    return told
+            variation(rng, varied_rows)
+    return varied_rows
 
 
 # -- order -------------------------------------------------------------------------------------------------------
@@ -114,12 +114,12 @@ def touch_edges(rng: Random, rows: Rows) -> None:
 
 
 def touch_deadlines(rng: Random, rows: Rows) -> None:
-    """Let effects come when their patience ends, or a microsecond before or after that."""
+    """Let effects come at the end of the allowed latency, or a microsecond before or after that."""
     done = {row["message_id"]: row.get("completed_at") or row["attempted_at"] for row in rows[P]}
     skew = rng.choice((timedelta(0), timedelta(seconds=1), timedelta(seconds=30)))
     for row in rows[D]:
         if row.get("message_id") in done and rng.random() < 0.5:
-            moment = done[row["message_id"]] + _PATIENCE + skew
+            moment = done[row["message_id"]] + _MAX_LATENCY + skew
             row["processed_at"] = moment + rng.choice((-1, 0, 0, 1)) * _MICROSECOND
 
 

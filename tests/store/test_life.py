@@ -63,7 +63,7 @@ def _life(store: Store, break_id: str = "break-1") -> Life:
     return found
 
 
-def _told(store: Store, break_id: str = "break-1") -> tuple[str, str | None, str]:
+def _break_state(store: Store, break_id: str = "break-1") -> tuple[str, str | None, str]:
     found = _life(store, break_id)
     return found.state, found.resolution, found.class_name
 
@@ -176,7 +176,7 @@ def test_what_still_has_something_against_it_stays_open(store: Store, changes: d
 
     _publish(store, 2, [one_break(1, **changes)])
 
-    assert _told(store) == ("open", None, changes["class"])
+    assert _break_state(store) == ("open", None, changes["class"])
     assert _history(store)[-1] == ("statement", "open", None, changes["class"])
 
 
@@ -187,7 +187,7 @@ def test_a_break_that_comes_back_is_reopened(store: Store) -> None:
 
     _publish(store, 3, [one_break(1)], coverage=_rows(9))
 
-    assert _told(store) == ("reopened", None, "LOST")
+    assert _break_state(store) == ("reopened", None, "LOST")
     assert [entry[1] for entry in _history(store)] == ["open", "resolved", "reopened"]
     assert [found.id for found in store.open_breaks("orders")] == ["break-1"]
     assert (_life(store).reopenings, _life(store).first_run_id) == (1, run_id(1))
@@ -213,7 +213,7 @@ def test_a_statement_that_does_not_count_moves_nothing(store: Store) -> None:
 
     _publish(store, 2, coverage={"produced": statement()["coverage"]["produced"]})
 
-    assert _told(store) == ("open", None, "LOST")
+    assert _break_state(store) == ("open", None, "LOST")
 
 
 def test_another_statement_under_the_same_id_takes_back_its_breaks(store: Store) -> None:
@@ -222,8 +222,8 @@ def test_another_statement_under_the_same_id_takes_back_its_breaks(store: Store)
 
     _publish(store, 1, [one_break(2)])
 
-    assert _told(store) == ("resolved", "explained", "LOST")
-    assert _told(store, "break-2") == ("open", None, "LOST")
+    assert _break_state(store) == ("resolved", "explained", "LOST")
+    assert _break_state(store, "break-2") == ("open", None, "LOST")
 
 
 def _split(store: Store, order: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -277,7 +277,7 @@ def test_one_half_of_a_window_does_not_resolve_the_other(store: Store) -> None:
 
     _publish(store, 2, window=(TEN, ELEVEN))
 
-    assert _told(store) == ("open", None, "LOST")
+    assert _break_state(store) == ("open", None, "LOST")
 
 
 def test_a_break_beyond_the_stored_sample_is_not_taken_for_gone(store: Store) -> None:
@@ -287,9 +287,9 @@ def test_a_break_beyond_the_stored_sample_is_not_taken_for_gone(store: Store) ->
 
     _publish(store, 2, [one_break(number) for number in range(45)])
 
-    states = {f"break-{number}": _told(store, f"break-{number}")[0] for number in range(20, 40)}
+    states = {f"break-{number}": _break_state(store, f"break-{number}")[0] for number in range(20, 40)}
     assert set(states.values()) == {"open"}
-    assert _told(store, "break-0")[0] == "open"
+    assert _break_state(store, "break-0")[0] == "open"
     assert store.break_life("break-44") is None
     (whole,) = store.open_incidents("orders")
     assert whole.breaks == 45
@@ -301,7 +301,7 @@ def test_a_statement_with_more_breaks_than_it_shows_resolves_nothing_it_did_not_
 
     _publish(store, 2, [one_break(2)], breaks_total=100)
 
-    assert _told(store) == ("open", None, "LOST")
+    assert _break_state(store) == ("open", None, "LOST")
 
 
 def test_an_incident_that_shrinks_is_told_as_one_story(store: Store) -> None:
@@ -353,7 +353,7 @@ def test_an_acceptance_resolves_and_its_end_reopens(store: Store, store_url: str
     moved = store.accept(
         "orders", "loader", incident_id="incident-1", who="ann", reason="INC-7", expires_at=SOON
     )
-    accepted = (_told(store), store.open_incidents("orders"))
+    accepted = (_break_state(store), store.open_incidents("orders"))
     query(store_url, "UPDATE tieout.life SET accepted_until = now() - interval '1 s'")
     again = store.open_breaks("orders")
 
@@ -376,14 +376,14 @@ def test_an_acceptance_holds_for_later_statements_of_the_same_class_only(store: 
     store.accept("orders", "loader", break_ids=["break-1"], who="ann", reason="known", expires_at=SOON)
 
     _publish(store, 2, [one_break(1)])
-    same = _told(store)
+    same = _break_state(store)
     _publish(store, 3, [one_break(1, **{"class": "OUTPUT_DUPLICATE"})])
 
     run = store.run(run_id(2))
     assert run is not None
     assert run.verdict == "BROKEN"
     assert same == ("resolved", "accepted", "LOST")
-    assert _told(store) == ("reopened", None, "OUTPUT_DUPLICATE")
+    assert _break_state(store) == ("reopened", None, "OUTPUT_DUPLICATE")
 
 
 def test_more_breaks_of_an_accepted_incident_are_accepted_too(store: Store) -> None:
@@ -393,7 +393,7 @@ def test_more_breaks_of_an_accepted_incident_are_accepted_too(store: Store) -> N
 
     _publish(store, 2, [one_break(1), one_break(2)])
 
-    assert _told(store, "break-2") == ("resolved", "accepted", "LOST")
+    assert _break_state(store, "break-2") == ("resolved", "accepted", "LOST")
 
 
 def test_an_acceptance_is_taken_back(store: Store) -> None:
@@ -402,7 +402,7 @@ def test_an_acceptance_is_taken_back(store: Store) -> None:
     store.accept("orders", "loader", break_ids=["break-1"], who="ann", reason="known", expires_at=SOON)
 
     assert store.reopen("orders", "loader", break_ids=["break-1"], who="bob", reason="not known") == 1
-    assert _told(store) == ("reopened", None, "LOST")
+    assert _break_state(store) == ("reopened", None, "LOST")
     _publish(store, 2, [one_break(2)])
     with pytest.raises(StoreError, match="break-1 is explained; what the evidence resolved"):
         store.reopen("orders", "loader", break_ids=["break-1"], who="bob", reason="why")
@@ -416,7 +416,7 @@ def test_a_note_stands_in_the_history(store: Store) -> None:
 
     (note,) = [entry for entry in store.break_history("break-1") if entry.what == "annotate"]
     assert (note.who, note.reason) == ("ann", "see <b>\\u0000")
-    assert _told(store)[0] == "open"
+    assert _break_state(store)[0] == "open"
 
 
 @pytest.mark.parametrize(
@@ -442,7 +442,7 @@ def test_an_act_that_makes_no_sense_is_refused(store: Store, changes: dict[str, 
     with pytest.raises((UsageError, StoreError), match=complaint):
         store.accept("orders", given.pop("group"), **given)
 
-    assert _told(store)[0] == "open"
+    assert _break_state(store)[0] == "open"
     assert len(store.break_history("break-1")) == 1
 
 

@@ -30,7 +30,7 @@ def told(*words: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def told_json(*words: str) -> Any:
+def json_output(*words: str) -> Any:
     """Return what a command prints as JSON."""
     code, out, err = told(*words, "--json")
     assert (code, err) == (0, "")
@@ -42,7 +42,7 @@ def test_status_says_how_a_pipeline_stands(published: Store) -> None:
     told("silence", "orders", "--until", "2h", "--reason", "maintenance", "--who", "ann")
 
     code, out, _ = told("status")
-    (as_json,) = told_json("status", "orders")["pipelines"]
+    (as_json,) = json_output("status", "orders")["pipelines"]
 
     assert code == 0
     assert out.splitlines()[0] == (
@@ -61,8 +61,8 @@ def test_status_says_how_a_pipeline_stands(published: Store) -> None:
 def test_breaks_are_listed_page_by_page(published: Store) -> None:
     """A full page names where the next begins."""
     code, out, _ = told("breaks", "orders", "--limit", "1")
-    second = told_json("breaks", "orders", "--limit", "1", "--after", "break-0")
-    incidents = told_json("breaks", "orders", "--incidents")
+    second = json_output("breaks", "orders", "--limit", "1", "--after", "break-0")
+    incidents = json_output("breaks", "orders", "--incidents")
     behind_the_last = told("breaks", "orders", "--after", "break-1")
 
     assert code == 0
@@ -82,7 +82,7 @@ def test_breaks_are_listed_page_by_page(published: Store) -> None:
 
 def test_accepted_breaks_are_not_open_and_the_verdict_stays(published: Store, store_url: str) -> None:
     """Accept, look, take back: the history shows who and why."""
-    accepted = told_json(
+    accepted = json_output(
         "accept", "orders", "--incident", "incident-1", "--until", "7d", "--reason", "INC-7", "--who", "ann"
     )
     open_then = told("breaks", "orders")[1]
@@ -189,7 +189,7 @@ def test_one_break_more_is_found_by_a_later_page(published: Store) -> None:
         ORIGIN,
     )
 
-    assert [each["id"] for each in told_json("breaks", "orders", "--after", "break-0")["open"]] == [
+    assert [each["id"] for each in json_output("breaks", "orders", "--after", "break-0")["open"]] == [
         "break-1",
         "break-2",
     ]
@@ -205,7 +205,7 @@ def test_a_stored_run_is_checked_without_airflow(
     store.publish(found, (), json.loads(contract.to_json()), ORIGIN)
 
     code, out, _ = told("check-run", found["run_id"])
-    report = told_json("check-run", found["run_id"])
+    report = json_output("check-run", found["run_id"])
 
     assert code == 0
     assert any(line.startswith("pass  critical lost:") for line in out.splitlines())

@@ -62,9 +62,9 @@ class Sample:
         if self.source["kind"].startswith("verifiable"):
             del spec["source"]["taken_at"]
         both = {"produced": {"source": EVERYTHING}, "delivered": {"source": EVERYTHING}}
-        told = {"version": 1, "pipeline": "orders", "guarantee": "at_least_once", "group": "loader"}
+        contract_head = {"version": 1, "pipeline": "orders", "guarantee": "at_least_once", "group": "loader"}
         contract = Contract.model_validate_json(
-            json.dumps({**told, **self.contract, "ledgers": {**both, self.ledger: spec}})
+            json.dumps({**contract_head, **self.contract, "ledgers": {**both, self.ledger: spec}})
         ).located_in(folder)
         ledger = Ledger(self.ledger)
         alone = contract.model_copy(update={"ledgers": {ledger: contract.ledgers[ledger]}})

@@ -217,8 +217,8 @@ def test_date_is_a_time_only_in_windows_of_a_day(spark: SparkSession, tmp_path: 
     )
 
     assert (hour.coverage.rows, hour.coverage.unparsed) == (1, 1)
-    told = "attempted_at: expected a time of day beside the date, as the window is shorter than a day, found 2026-11-20"
-    assert hour.coverage.notes[0].endswith(told)
+    note = "attempted_at: expected a time of day beside the date, as the window is shorter than a day, found 2026-11-20"
+    assert hour.coverage.notes[0].endswith(note)
     assert whole.rows.selectExpr("max(unix_seconds(attempted_at))").collect()[0][0] == midnight.timestamp()
 
 
@@ -237,8 +237,10 @@ def test_unit_of_a_text_asks_for_a_cast_in_words_of_the_contract(
     assert "cast the text first: cast(COLUMN as bigint)" in str(raised.value)
     assert "lambda" not in str(raised.value)
 
-    told = evidence_of(spark, tmp_path, "produced", source=source, columns={"attempted_at": "concat(s, 'x')"})
-    assert f"{function}(cast(COLUMN as bigint))" in told.coverage.notes[0]
+    refused = evidence_of(
+        spark, tmp_path, "produced", source=source, columns={"attempted_at": "concat(s, 'x')"}
+    )
+    assert f"{function}(cast(COLUMN as bigint))" in refused.coverage.notes[0]
     columns = {"attempted_at": f"{function}(cast(s as bigint))"}
     found = evidence_of(spark, tmp_path, "produced", source=source, columns=columns)
     assert found.rows.selectExpr("max(unix_seconds(attempted_at))").collect()[0][0] == 1795168801
@@ -334,13 +336,13 @@ def test_a_row_without_what_where_excludes_is_counted(
 
     assert found.unparsed == unparsed
     assert found.is_sound == (unparsed == 0)
-    told = [note for note in found.notes if "p.jsonl:2: where: expected true or false, found null" in note]
-    assert len(told) == min(unparsed, 1)
-    assert all("coalesce(…, false)" in note for note in told)
+    notes = [note for note in found.notes if "p.jsonl:2: where: expected true or false, found null" in note]
+    assert len(notes) == min(unparsed, 1)
+    assert all("coalesce(…, false)" in note for note in notes)
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "notes"),
     [
         ("kind = 'order'", ["where leaves out 1 rows"]),
         ("kind = 'ORDER'", ["where leaves out 3 rows, and none is left: does it fit the values?"]),
@@ -349,7 +351,7 @@ def test_a_row_without_what_where_excludes_is_counted(
     ],
 )
 def test_rows_that_where_leaves_out_are_counted(
-    spark: SparkSession, tmp_path: Path, where: str | None, told: list[str]
+    spark: SparkSession, tmp_path: Path, where: str | None, notes: list[str]
 ) -> None:
     """A condition in the wrong case leaves nothing to judge, which must be seen."""
     rows = [
@@ -358,7 +360,7 @@ def test_rows_that_where_leaves_out_are_counted(
 
     found = _evidence(spark, tmp_path, rows, where=where).coverage
 
-    assert [note for note in found.notes if note.startswith("where")] == told
+    assert [note for note in found.notes if note.startswith("where")] == notes
 
 
 def test_where_may_be_null_of_what_no_application_wrote(spark: SparkSession, tmp_path: Path) -> None:
@@ -519,7 +521,7 @@ def test_contracts_know_the_same_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "told"),
+    ("groups", "notes"),
     [
         (["loader", None], []),
         (
@@ -536,14 +538,14 @@ def test_contracts_know_the_same_columns(tmp_path: Path) -> None:
     ],
 )
 def test_rows_of_other_groups_are_counted_and_named(
-    spark: SparkSession, tmp_path: Path, groups: list[str | None], told: list[str]
+    spark: SparkSession, tmp_path: Path, groups: list[str | None], notes: list[str]
 ) -> None:
     """A group in another spelling leaves the output without a row, and every message lost: the notes say why."""
     rows = [{"message_id": str(n), "consumer_group": group} for n, group in enumerate(groups)]
 
     found = _evidence(spark, tmp_path, rows, ledger="delivered").coverage
 
-    assert [note for note in found.notes if "set aside" in note] == told
+    assert [note for note in found.notes if "set aside" in note] == notes
     assert found.rows == len(rows)
 
 

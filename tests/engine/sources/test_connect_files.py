@@ -99,8 +99,8 @@ def test_by_position_a_row_without_an_offset_is_no_message(
 
     assert coverage.unparsed == (0 if columns else 2)
     assert coverage.is_sound == bool(columns)
-    told = "out/topics/orders+0+0000000003+0000000005.json:1: expected 3 rows, as many as the file's name has offsets"
-    assert any(note.startswith(told) for note in coverage.notes) == (not columns), coverage.notes
+    text = "out/topics/orders+0+0000000003+0000000005.json:1: expected 3 rows, as many as the file's name has offsets"
+    assert any(note.startswith(text) for note in coverage.notes) == (not columns), coverage.notes
 
 
 def test_an_unreadable_line_is_a_row_of_its_file(spark: SparkSession, out: Path) -> None:
@@ -167,12 +167,12 @@ def test_what_does_not_fit_keeps_the_ledger_from_covering(
     spark: SparkSession, out: Path, ledger: str, damage: Callable[[Path], str]
 ) -> None:
     """Another name, a pipe, a link; each is named."""
-    told = damage(out)
+    expected_note = damage(out)
 
     found = _evidence(spark, out, ledger)
 
     assert not found.coverage.is_sound
-    assert any(note.startswith(told) for note in found.coverage.notes), found.coverage.notes
+    assert any(note.startswith(expected_note) for note in found.coverage.notes), found.coverage.notes
 
 
 def test_files_that_a_partitioner_divided_are_no_ranges(spark: SparkSession, out: Path) -> None:
@@ -204,8 +204,8 @@ def test_a_second_file_of_the_same_offsets_is_no_step_back(
         (1, 0, 1),
     ]
     assert not found.coverage.is_sound
-    told = f"out/topics/{beside.name}: its name has the offsets of out/topics/orders+0+0000000000+0000000002.json:"
-    assert found.coverage.notes[0].startswith(told)
+    text = f"out/topics/{beside.name}: its name has the offsets of out/topics/orders+0+0000000000+0000000002.json:"
+    assert found.coverage.notes[0].startswith(text)
 
 
 def test_no_folder_and_no_format(spark: SparkSession, tmp_path: Path) -> None:

@@ -110,12 +110,12 @@ def test_a_damaged_file_does_not_cover_and_is_named(
     spark: SparkSession, worker: Path, damage: Callable[[Path], str]
 ) -> None:
     """A worker takes it for none, without a word."""
-    told = damage(worker / "connect.offsets")
+    expected_note = damage(worker / "connect.offsets")
 
     found = _evidence(spark, worker, path="connect.offsets")
 
     assert not found.coverage.is_sound
-    assert any(note.startswith(told) for note in found.coverage.notes), found.coverage.notes
+    assert any(note.startswith(expected_note) for note in found.coverage.notes), found.coverage.notes
 
 
 def _segment(folder: Path, *batches: bytes) -> None:
@@ -159,12 +159,12 @@ def test_the_topic_has_the_history_in_force(spark: SparkSession, tmp_path: Path)
     times = {round(row[0].timestamp() * 1000) - _MILLIS for row in rows_of(found, "committed_at")}
     assert times == {0, 1, 6}
     assert found.coverage.is_sound
-    for told in (
+    for expected_note in (
         "1 positions in aborted",
         "1 positions in transactions that are still open",
         "1 positions of other",
     ):
-        assert any(note.startswith(told) for note in found.coverage.notes), found.coverage.notes
+        assert any(note.startswith(expected_note) for note in found.coverage.notes), found.coverage.notes
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ def test_session_without_its_beginning_is_not_gapless(
     found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), coverage=spec, **reach).coverage
 
     assert found.has_sequence_gaps is not bool(begins)
-    told = "producer a, session s: begins with number 2; give complete_from or reach if the ledger begins after that"
-    assert (told in found.notes) is not bool(begins)
+    note = "producer a, session s: begins with number 2; give complete_from or reach if the ledger begins after that"
+    assert (note in found.notes) is not bool(begins)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "orc"])
@@ -285,7 +285,7 @@ def test_a_transaction_id_by_its_name_hides_no_answer(
 
     found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
 
-    assert [told[:15] for told in found.coverage.lacking] == ["transaction t-2"] * is_doubtful
+    assert [line[:15] for line in found.coverage.lacking] == ["transaction t-2"] * is_doubtful
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_an_offset_in_a_file_is_none_of_a_partition(
 
 def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: Path) -> None:
     """What is no aggregate, or names no column, is an error that shows where it stands."""
-    for text, told in (
+    for text, reason in (
         ("attempted_at", "it is no aggregate"),
         ("max(attempted_at", "expected Spark SQL"),
         ("max(attempted_at + nothing)", "no column `nothing`"),
@@ -319,7 +319,7 @@ def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: P
             SourceError, match=r"ledgers\.produced\.coverage\.complete_until: expected an agg"
         ) as error:
             _coverage(spark, tmp_path, [_sent("a", 1)], {"complete_until": text})
-        assert f"found {text}: {told}" in str(error.value)
+        assert f"found {text}: {reason}" in str(error.value)
         assert "the ledger's columns are: " in str(error.value)
 
 

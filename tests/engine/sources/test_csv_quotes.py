@@ -26,11 +26,11 @@ def test_a_quote_behind_a_backslash_is_no_value_of_another_kind(
     (tmp_path / "a.csv").write_text(f"id,body\n1,{written}\n2,y\n")
 
     found = evidence_of(spark, tmp_path, "produced", source=_csv(), columns=_HASH)
-    told = evidence_of(spark, tmp_path, "produced", source=_csv(escape="\\"), columns=_HASH)
+    with_escape = evidence_of(spark, tmp_path, "produced", source=_csv(escape="\\"), columns=_HASH)
 
     assert rows_of(found, "message_id") == [("2",)]
     assert "options: {escape: '\\'} reads it" in found.coverage.notes[0]
-    assert rows_of(told, "message_id", "payload_hash") == [
+    assert rows_of(with_escape, "message_id", "payload_hash") == [
         ("1", written[1:-1].replace('\\"', '"')),
         ("2", "y"),
     ]

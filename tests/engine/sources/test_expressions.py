@@ -224,7 +224,7 @@ def test_a_coverage_may_name_the_moment_of_reading_alone(spark: SparkSession, tm
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("x -> x", "columns.payload_hash: "),
         ("id collate nope", "columns.payload_hash: [COLLATION_INVALID_NAME]"),
@@ -237,13 +237,13 @@ def test_a_coverage_may_name_the_moment_of_reading_alone(spark: SparkSession, tm
     ],
 )
 def test_whatever_spark_says_of_an_expression_is_told_at_its_place(
-    spark: SparkSession, tmp_path: Path, text: str, told: str
+    spark: SparkSession, tmp_path: Path, text: str, message: str
 ) -> None:
     """Java's own errors as well, which Python's side of Spark does not translate."""
     (tmp_path / "p.jsonl").write_text(json.dumps({"id": "1"}))
     columns = {"message_id": "id", "payload_hash": text}
 
-    with pytest.raises(SourceError, match=told.replace("[", r"\[").replace("]", r"\]")) as raised:
+    with pytest.raises(SourceError, match=message.replace("[", r"\[").replace("]", r"\]")) as raised:
         evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
 
     assert "\n" not in str(raised.value)

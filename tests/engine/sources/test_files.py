@@ -318,8 +318,8 @@ def test_corrupt_parquet_is_named_and_the_others_read(spark: SparkSession, tmp_p
     assert found.coverage.rows == found.rows.count() == 1000
     assert found.coverage.unparsed == 3
     assert not found.coverage.is_within_tolerance
-    told = [note.split(":")[0] for note in found.coverage.notes if note.startswith("evidence/")]
-    assert told == ["evidence/b.parquet", "evidence/c.parquet", "evidence/d.parquet"]
+    unread_files = [note.split(":")[0] for note in found.coverage.notes if note.startswith("evidence/")]
+    assert unread_files == ["evidence/b.parquet", "evidence/c.parquet", "evidence/d.parquet"]
 
 
 def test_parquet_types_are_held_strictly(spark: SparkSession, tmp_path: Path) -> None:
@@ -390,10 +390,10 @@ def test_a_line_break_within_a_csv_value_is_told_as_one(spark: SparkSession, tmp
 
     found = evidence_of(spark, tmp_path, "produced", source=_csv("a.csv"), columns={"message_id": "id"})
 
-    told = "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
+    reason = "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
     assert [note for note in found.coverage.notes if "quote" in note] == [
-        f"a.csv:6: {told}",
-        f"a.csv:8: {told}",
+        f"a.csv:6: {reason}",
+        f"a.csv:8: {reason}",
     ]
     assert {topic for _, topic in rows_of(found, "message_id", "topic")} >= {'a, "b"', ' "c" ', '5" pipe'}
 
@@ -477,8 +477,8 @@ def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path
     chosen = evidence_of(spark, tmp_path, "produced", source=jsonl(f"{folder}/*"))
     named = evidence_of(spark, tmp_path, "produced", source=jsonl(f"{folder}/_b.jsonl"))
 
-    told = [note.split("/")[-1].split(":")[0] for note in chosen.coverage.notes]
-    assert told[:2] == ["_b.jsonl", "c.jsonl._COPYING_"]
+    unread_files = [note.split("/")[-1].split(":")[0] for note in chosen.coverage.notes]
+    assert unread_files[:2] == ["_b.jsonl", "c.jsonl._COPYING_"]
     assert chosen.coverage.rows == 1
     assert not chosen.coverage.is_within_tolerance
     assert not named.coverage.is_within_tolerance
@@ -509,8 +509,8 @@ def test_what_is_passed_over_in_a_folder_is_named(
 
     found = evidence_of(spark, tmp_path, "produced", source=jsonl(folder), coverage="declared").coverage
 
-    told = [note for note in found.notes if "a name that begins with _ is passed over" in note]
-    assert [note.split("sent/")[-1].split(":")[0] for note in told] == (
+    skipped = [note for note in found.notes if "a name that begins with _ is passed over" in note]
+    assert [note.split("sent/")[-1].split(":")[0] for note in skipped] == (
         [name.removesuffix("/a.jsonl")] if is_told else []
     )
     assert found.is_within_tolerance is not is_told

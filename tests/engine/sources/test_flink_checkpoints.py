@@ -54,16 +54,16 @@ def test_each_complete_checkpoint_has_a_row_for_each_partition(
     assert rows is not None
 
     columns = ("consumer_group", "topic", "partition", "first_offset", "committed_offset", "metadata")
-    told = [f'{{"job": "{JOB}", "checkpoint": {number}}}' for number in (1, 2, 3)]
+    metadata = [f'{{"job": "{JOB}", "checkpoint": {number}}}' for number in (1, 2, 3)]
     assert [
         tuple(row[name] for name in columns)
         for row in rows.orderBy("partition", "committed_offset").collect()
     ] == [
-        ("loader", "orders", 0, None, 5, told[0]),
-        ("loader", "orders", 0, None, 9, told[1]),
-        ("loader", "orders", 0, None, 12, told[2]),
-        ("loader", "orders", 1, None, 2, told[1]),
-        ("loader", "orders", 1, None, 4, told[2]),
+        ("loader", "orders", 0, None, 5, metadata[0]),
+        ("loader", "orders", 0, None, 9, metadata[1]),
+        ("loader", "orders", 0, None, 12, metadata[2]),
+        ("loader", "orders", 1, None, 2, metadata[1]),
+        ("loader", "orders", 1, None, 4, metadata[2]),
     ]
 
 
@@ -130,8 +130,8 @@ def test_a_savepoint_is_a_position_as_well(spark: SparkSession, checkpoints: Pat
     found = _evidence(spark, checkpoints)
 
     assert found.coverage.covers_from is None
-    told = '{"savepoint": "savepoint-1b6992-0a1b", "checkpoint": 4}'
-    assert (20, told) in rows_of(found, "committed_offset", "metadata")
+    metadata_of_savepoint = '{"savepoint": "savepoint-1b6992-0a1b", "checkpoint": 4}'
+    assert (20, metadata_of_savepoint) in rows_of(found, "committed_offset", "metadata")
 
 
 @pytest.mark.parametrize("copy", [f"{JOB}/chk-1.bak", f"backup/{JOB}/chk-1", "aside/first"])
@@ -145,8 +145,8 @@ def test_a_copy_of_a_checkpoint_counts_once(spark: SparkSession, checkpoints: Pa
     assert rows_of(found, "committed_offset") == [(12,), (2,), (4,), (5,), (9,)]
     assert {row[0].astimezone(UTC) for row in rows_of(found, "committed_at")} == {_at(1), _at(2), _at(3)}
     assert found.coverage.is_sound
-    told = f"checkpoints/{copy}: a copy of checkpoints/{JOB}/chk-1, which counts once"
-    assert told in found.coverage.notes
+    expected_note = f"checkpoints/{copy}: a copy of checkpoints/{JOB}/chk-1, which counts once"
+    assert expected_note in found.coverage.notes
 
 
 @pytest.mark.parametrize("taken_at", ["now", "2026-11-20T11:00:00Z"])
@@ -285,8 +285,8 @@ def test_a_damaged_checkpoint_does_not_cover_and_is_named(
     found = _evidence(spark, checkpoints)
 
     assert not found.coverage.is_sound
-    told = [note for note in found.coverage.notes if f"checkpoints/{JOB}/chk-2" in note]
-    assert any(reason in note for note in told), found.coverage.notes
+    notes = [note for note in found.coverage.notes if f"checkpoints/{JOB}/chk-2" in note]
+    assert any(reason in note for note in notes), found.coverage.notes
     assert {row[0] for row in rows_of(found, "committed_offset")} == {5, 12, 4}
 
 

@@ -155,7 +155,7 @@ def test_a_column_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("ledger", "spec", "told"),
+    ("ledger", "spec", "message"),
     [
         ("delivered", {"fold_by": ["message_id"]}, "only the ledger produced has attempts to fold"),
         ("produced", {"fold_by": ["message"]}, "no column message; did you mean message_id"),
@@ -163,8 +163,8 @@ def test_a_column_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Pa
     ],
 )
 def test_contracts_that_cannot_fold_are_refused(
-    tmp_path: Path, ledger: str, spec: dict[str, object], told: str
+    tmp_path: Path, ledger: str, spec: dict[str, object], message: str
 ) -> None:
     """A setting that would have no effect, or a wrong one, is an error."""
-    with pytest.raises((ContractError, ValueError), match=told):
+    with pytest.raises((ContractError, ValueError), match=message):
         contract_of(tmp_path, {ledger: {"source": jsonl("x"), **spec}})

@@ -27,10 +27,10 @@ def _read_json(spark: SparkSession, folder: Path, *lines: str) -> Evidence:
     return evidence_of(spark, folder, "produced", source=jsonl("p.jsonl"))
 
 
-def _check_one_is_faulty(found: Evidence, told: str) -> None:
+def _check_one_is_faulty(found: Evidence, expected_note: str) -> None:
     assert (found.coverage.rows, found.coverage.unparsed) == (1, 1)
     assert not found.coverage.is_within_tolerance
-    assert found.coverage.notes[0] == told
+    assert found.coverage.notes[0] == expected_note
 
 
 @pytest.mark.parametrize("levels", [65, 200, 900, 20_000])
@@ -61,8 +61,8 @@ def test_half_a_character_is_a_fault(spark: SparkSession, tmp_path: Path, half: 
     """Java writes any half as a question mark: ids that differ in halves would be one, and a loss of one unseen."""
     found = _read_json(spark, tmp_path, '{"message_id": "a"}', f'{{"message_id": "b{half}"}}')
 
-    told = "p.jsonl:2: half of a surrogate pair is no character: two such texts would be read as one"
-    _check_one_is_faulty(found, told)
+    expected_note = "p.jsonl:2: half of a surrogate pair is no character: two such texts would be read as one"
+    _check_one_is_faulty(found, expected_note)
 
 
 @pytest.mark.parametrize("whole", ["\\ud83d\\ude00", "\\uD83D\\uDE00", "\\\\ud800"])
@@ -146,7 +146,7 @@ def test_a_csv_line_of_very_many_values(spark: SparkSession, tmp_path: Path, quo
 
 
 @pytest.mark.parametrize(
-    ("header", "told"),
+    ("header", "expected_note"),
     [
         ("message_id,,", "expected a name of its own for each column of its header, found none twice"),
         ("message_id,x,X", "expected a name of its own for each column of its header, found X twice"),
@@ -156,7 +156,7 @@ def test_a_csv_line_of_very_many_values(spark: SparkSession, tmp_path: Path, quo
     ids=["no names", "twice", "many", "long"],
 )
 def test_a_header_that_tells_no_columns_is_its_files_fault(
-    spark: SparkSession, tmp_path: Path, header: str, told: str
+    spark: SparkSession, tmp_path: Path, header: str, expected_note: str
 ) -> None:
     """It ended the run, with all other files of the ledger."""
     (tmp_path / "a.csv").write_text("message_id\na\n")
@@ -164,7 +164,7 @@ def test_a_header_that_tells_no_columns_is_its_files_fault(
 
     found = evidence_of(spark, tmp_path, "produced", source={**_CSV, "path": "*.csv"})
 
-    _check_one_is_faulty(found, f"p.csv: {told}")
+    _check_one_is_faulty(found, f"p.csv: {expected_note}")
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])

@@ -361,7 +361,7 @@ def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         (
             "SELECT '1' AS message_id) AS s LIMIT 0; COMMIT; DELETE FROM analytics.orders; "
@@ -402,7 +402,7 @@ def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
     ],
 )
 def test_a_query_does_not_leave_its_brackets(
-    spark: SparkSession, tmp_path: Path, execute: Execute, query: str, told: str
+    spark: SparkSession, tmp_path: Path, execute: Execute, query: str, message: str
 ) -> None:
     """Whatever it says is one query in a transaction that only reads, or it is refused; the table stays as it was."""
     execute("CREATE TABLE analytics.orders (message_id text); INSERT INTO analytics.orders VALUES ('a')")
@@ -411,7 +411,7 @@ def test_a_query_does_not_leave_its_brackets(
     with pytest.raises(SourceError) as refused:
         _evidence(spark, tmp_path, source=source)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert rows_of(_evidence(spark, tmp_path), "message_id") == [("a",)]
 
 
@@ -478,5 +478,7 @@ def test_a_row_that_is_too_large_is_a_fault(
     assert rows_of(found, "message_id") == [("b",)]
     assert found.coverage.unparsed == 1
     assert not found.coverage.is_within_tolerance
-    told = "1 rows: expected at most 1 MB in a row, found more; TIEOUT_UNPACKED_RECORD_MB allows more"
-    assert told in found.coverage.notes
+    expected_note = (
+        "1 rows: expected at most 1 MB in a row, found more; TIEOUT_UNPACKED_RECORD_MB allows more"
+    )
+    assert expected_note in found.coverage.notes

@@ -29,16 +29,16 @@ from tieout.model import Ledger
 
 _COLUMNS = ("partition", "first_offset", "committed_offset", "is_individual", "metadata")
 _NAME = f"{0:020}.log"
-Told = tuple[bytes, bytes | None]
+KeyedValue = tuple[bytes, bytes | None]
 
 
-def _data(folder: Path, *told: Told, topic_id: str | None = TOPIC_ID) -> Path:
+def _data(folder: Path, *records: KeyedValue, topic_id: str | None = TOPIC_ID) -> Path:
     """Write a broker's log directory with these records, a second apart."""
     state = folder / "data" / "__share_group_state-0"
     state.mkdir(parents=True)
     batches = (
         batch(record(value, key=name), base_offset=offset, first_ms=1_795_168_800_000 + 1000 * offset)
-        for offset, (name, value) in enumerate(told)
+        for offset, (name, value) in enumerate(records)
     )
     (state / _NAME).write_bytes(b"".join(batches))
     own = folder / "data" / "orders-0"

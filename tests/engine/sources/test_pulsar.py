@@ -194,9 +194,9 @@ def test_ledgers_that_were_deleted_meanwhile_are_below_the_start(
         if path == STATISTICS and seen.count(STATISTICS):
             body = json.loads((ANSWERS / path).read_bytes().partition(b"\r\n\r\n")[2])
             body["ledgers"] = body["ledgers"][1:]
-            return _told(handler, 200, json.dumps(body).encode())
+            return _respond(handler, 200, json.dumps(body).encode())
         seen.append(path)
-        return path == f"{_ENTRY}/5/entry/7" and _told(handler, 404, b"{}")
+        return path == f"{_ENTRY}/5/entry/7" and _respond(handler, 404, b"{}")
 
     seen: list[str] = []
     with served(trim) as (address, _):
@@ -225,7 +225,7 @@ def test_statistics_that_are_none_keep_the_ledger_from_covering(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, body: bytes, said: str
 ) -> None:
     """They are named by the path that was asked."""
-    with served(lambda handler, path: path == STATISTICS and _told(handler, 200, body)) as (address, _):
+    with served(lambda handler, path: path == STATISTICS and _respond(handler, 200, body)) as (address, _):
         found = _asked(spark, address, monkeypatch)
 
     assert any(f"{STATISTICS}: " in note and said in note for note in found.coverage.notes)
@@ -248,7 +248,7 @@ def test_a_broker_that_falls_silent_ends_the_run_for_now(
     """The run may be tried again."""
 
     def stop(handler: BaseHTTPRequestHandler, path: str) -> bool:
-        return path == f"{_ENTRY}/15/entry/0" and _told(handler, 503, b"")
+        return path == f"{_ENTRY}/15/entry/0" and _respond(handler, 503, b"")
 
     with (
         served(stop) as (address, _),
@@ -268,7 +268,7 @@ def test_a_topic_is_no_ledger_of_positions(spark: SparkSession) -> None:
         )
 
 
-def _told(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> bool:
+def _respond(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> bool:
     handler.send_response(status)
     handler.send_header("Content-Length", str(len(body)))
     handler.end_headers()

@@ -23,7 +23,7 @@ def auto(stage: Stage) -> list[Case]:
     queue.consume("auto", "second")
     queue.send(queue.connection(), _LATER)
     queue.await_output(_PROCESSED + _LATER)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     classes = {"DELIVERED": _PROCESSED + _LATER, "LOST": _COUNT - _PROCESSED}
     expected = Expected("BROKEN", classes, queue.lost(ids, "consumer"))
@@ -36,7 +36,7 @@ def client_individual(stage: Stage) -> list[Case]:
     queue, _ = _killed(stage, "client-individual")
     queue.consume("client-individual", "second")
     queue.await_output(_COUNT)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     expected = Expected("KEPT", {"DELIVERED": _COUNT}, rows={"committed": _COUNT})
     settings = {"activemq": {"acknowledgement": "stomp client-individual", "output": "keyed by id"}}
@@ -52,7 +52,7 @@ def poison(stage: Stage) -> list[Case]:
     queue.send(sender, 2)
     queue.consume("client-individual", "first")
     queue.await_output(6)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     parked = Expected("KEPT", {"DELIVERED": 6, "DEAD_LETTERED": 2}, rows={"dead_letters": 2})
     gone = Expected("BROKEN", {"DELIVERED": 6, "LOST": 2}, queue.lost(refused, "consumer"))
@@ -73,7 +73,7 @@ def expiry(stage: Stage) -> list[Case]:
     time.sleep(1)
     queue.consume("client-individual", "first")
     queue.await_output(4)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     legal = Expected("KEPT", {"DELIVERED": 4, "FILTERED": 2}, rows={"filtered": 2})
     gone = Expected("BROKEN", {"DELIVERED": 4, "LOST": 2}, queue.lost(expired, "consumer"))
@@ -101,7 +101,7 @@ def not_archived(stage: Stage) -> list[Case]:
         if time.monotonic() > deadline:
             raise RecordingError("the broker has archived no file of its journal")
         time.sleep(0.1)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     whole = queue.case("journal files are removed", "with the archive", Expected("KEPT", {"DELIVERED": 40}))
     kept = str(queue.data / "kahadb")
@@ -128,6 +128,6 @@ def _killed(stage: Stage, ack: str) -> tuple[Queue, list[str]]:
     ids = queue.send(queue.connection(), _COUNT)
     consumer = queue.consume(ack, "first", _PROCESSED)
     queue.await_held(_COUNT - _PROCESSED)
-    queue.await_quiet()
+    queue.await_idle()
     kill(consumer)
     return queue, ids[_PROCESSED:]

@@ -23,7 +23,7 @@ def received(stage: Stage) -> list[Case]:
     """What `receive` has returned is acknowledged, whatever becomes of it; what was prefetched comes again."""
     queue, ids = _killed(stage, is_listening=False)
     queue.await_output(_COUNT - 1)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     lost = queue.lost([ids[_PROCESSED]], "consumer")
     expected = Expected("BROKEN", {"DELIVERED": _COUNT - 1, "LOST": 1}, lost, {"committed": _COUNT})
@@ -35,7 +35,7 @@ def listened(stage: Stage) -> list[Case]:
     """A listener's message is acknowledged when the call returns: what was put out in it comes again."""
     queue, ids = _killed(stage, is_listening=True)
     queue.await_output(_COUNT + 1)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     again = breaks_of(queue.places([ids[_PROCESSED - 1]]), "OUTPUT_DUPLICATE", "consumer or sink")
     classes = {"DELIVERED": _COUNT - 1, "OUTPUT_DUPLICATE": 1}
@@ -71,7 +71,7 @@ def _killed(stage: Stage, *, is_listening: bool) -> tuple[Queue, list[str]]:
     ids = queue.send(queue.connection(), _COUNT)
     first = _consumer(queue, "first", is_listening, limit=_PROCESSED)
     wait_until(lambda: "HELD" in first.log.read_text(), "the consumer to stand still")
-    queue.await_quiet()
+    queue.await_idle()
     first.kill()
     _consumer(queue, "second", is_listening)
     return queue, ids
@@ -109,7 +109,7 @@ def _lost(stage: Stage, how: str, count: int, options: str = "", **settings: obj
     queue.start()
     queue.consume("client-individual", "first")
     queue.await_output(_ANSWERED)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     stored = set(queue.processed())
     missing = [id_ for id_ in ids if id_ not in stored]

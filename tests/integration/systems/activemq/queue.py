@@ -110,16 +110,16 @@ class Queue:
         held = self.output.parent / "held"
         wait_until(lambda: held.exists() and held.read_text() == str(count), f"{count} messages held")
 
-    def await_quiet(self) -> None:
+    def await_idle(self) -> None:
         """Wait until neither the broker nor a consumer has written anything for a while."""
         sizes: list[int] = []
 
-        def is_quiet() -> bool:
+        def is_idle() -> bool:
             found = [path.read_bytes().rstrip(b"\0") for path in (self.data / "kahadb").glob("db-*.log")]
             sizes.append(sum(map(len, found)) + self.output.stat().st_size)
             return len(sizes) > 8 and len(set(sizes[-8:])) == 1
 
-        wait_until(is_quiet, "the journal to be quiet")
+        wait_until(is_idle, "the journal to be quiet")
 
     def processed(self) -> list[str]:
         """Return the ids of the messages that were processed, in order."""

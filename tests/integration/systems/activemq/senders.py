@@ -22,7 +22,7 @@ def unanswered(stage: Stage) -> list[Case]:
     queue.start()
     queue.consume("client-individual", "first")
     queue.await_output(_ANSWERED)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     stored = queue.processed()
     missing = [id_ for id_ in ids if id_ not in set(stored)]
@@ -47,7 +47,7 @@ def rolled_back(stage: Stage) -> list[Case]:
     sender.ask("COMMIT", {"transaction": "second"})
     queue.consume("client-individual", "first")
     queue.await_output(4)
-    queue.await_quiet()
+    queue.await_idle()
     queue.broker.kill()
     expected = Expected("KEPT", {"DELIVERED": 4, "NOT_SENT": 3}, rows={"log": 7})
     return [queue.case("transaction rolled back", "STOMP, BEGIN and ABORT", expected)]

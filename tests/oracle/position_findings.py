@@ -1,4 +1,4 @@
-"""The classes that stand by themselves: commits, positions and transactions (taxonomy section 3)."""
+"""Break classes of commits, positions and transactions, which belong to no single message (taxonomy section 3)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.oracle.queues import is_queue
 from tieout.model import BreakClass, Ledger, Locus
 
 
-def standing_finding(
+def position_finding(
     name: BreakClass,
     at: tuple[str | None, int | None, int | None],
     locus: Locus,
@@ -27,7 +27,7 @@ def standing_finding(
     shown: Sequence[tuple[Ledger, datetime | None]],
     message_id: str | None = None,
 ) -> Finding:
-    """Return a finding that is no message's."""
+    """Return a finding about a position, commit or transaction."""
     topic, partition, offset = at
     finding = Finding(
         name, set(), time, message_id, topic, partition, offset, locus, {str(name): list(shown)}
@@ -61,9 +61,9 @@ def _instants(rows: list[Row]) -> list[tuple[datetime, list[int]]]:
 def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int], list[Position]]:
     """Return the commits ahead of records not lost, and which lost messages (by `id`) a commit went ahead of (32).
 
-    And a position of each message that is not lost and was gone past.
+    Also return one position of each message that is not lost and that a commit went ahead of.
 
-    A record is held against the first commit that covers it: up to its offset, or where it is a range, within that.
+    The first commit that covers a record counts. A commit covers all records below its offset; a range, its own.
     """
     found: list[Finding] = []
     flagged: set[int] = set()
@@ -83,7 +83,7 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int], list[Position]]
                 at, message = pending[0]
                 shown = [(Ledger.COMMITTED, time)]
                 found.append(
-                    standing_finding(
+                    position_finding(
                         BreakClass.COMMIT_AHEAD, at, Locus.OFFSET_STORE, time, shown, message.message_id
                     )
                 )
@@ -160,7 +160,7 @@ def commit_regressions(fates: Fates) -> list[Finding]:
             if min(new) < min(old):
                 shown = [(Ledger.COMMITTED, before), (Ledger.COMMITTED, after)]
                 at = (*place, min(new))
-                finding = standing_finding(BreakClass.COMMIT_REGRESSION, at, Locus.OFFSET_STORE, after, shown)
+                finding = position_finding(BreakClass.COMMIT_REGRESSION, at, Locus.OFFSET_STORE, after, shown)
                 if is_annotated(fates, before, after):
                     finding.also.add("annotated")
                 found.append(finding)
@@ -201,7 +201,7 @@ def commits_out_of_range(fates: Fates) -> list[Finding]:
             at = (*place, row["committed_offset"])
             shown = [(Ledger.COMMITTED, time), (Ledger.LOG, None)]
             found.append(
-                standing_finding(BreakClass.COMMIT_OUT_OF_RANGE, at, Locus.OFFSET_STORE, time, shown)
+                position_finding(BreakClass.COMMIT_OUT_OF_RANGE, at, Locus.OFFSET_STORE, time, shown)
             )
     return found
 
@@ -254,7 +254,7 @@ def stale_commits(fates: Fates) -> list[Finding]:
                 at = (*place, ahead[0][1])
                 shown = [(Ledger.COMMITTED, following), (history.output, ahead[0][0])]
                 found.append(
-                    standing_finding(BreakClass.COMMIT_STALE, at, Locus.OFFSET_STORE, ahead[0][0], shown)
+                    position_finding(BreakClass.COMMIT_STALE, at, Locus.OFFSET_STORE, ahead[0][0], shown)
                 )
     return found
 
@@ -287,7 +287,7 @@ def _output_beyond(
 def identity_conflicts(fates: Fates) -> list[Finding]:
     """Return the positions that were asserted for two identities, or with two contents."""
     return [
-        standing_finding(
+        position_finding(
             BreakClass.LOG_IDENTITY_CONFLICT,
             conflict.at,
             Locus.BROKER,
@@ -307,7 +307,7 @@ def truncations(fates: Fates) -> list[Finding]:
             at = position(attempt.row)
             if at is None or attempt.outcome != "acked" or not _is_truncated(fates, message, attempt, at):
                 continue
-            found[at] = standing_finding(
+            found[at] = position_finding(
                 BreakClass.LOG_TRUNCATION,
                 at,
                 Locus.BROKER,
@@ -345,7 +345,7 @@ def torn_transactions(fates: Fates) -> list[Finding]:
             at = fates.first_position(first) or (*fates.place(first), None)
             shown: list[tuple[Ledger, datetime | None]] = []
             found.append(
-                standing_finding(
+                position_finding(
                     BreakClass.TORN_TRANSACTION, at, Locus.UNKNOWN, first.began_at, shown, first.message_id
                 )
             )

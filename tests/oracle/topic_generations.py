@@ -1,4 +1,4 @@
-"""Topics that were deleted and created anew: one name, other records (taxonomy section 7, trap 8)."""
+"""Deleted and recreated topics: several topics share one name (taxonomy section 7, trap 8)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tieout.model import Ledger
 _KEPT_BY_BROKERS = (Ledger.LOG, Ledger.COMMITTED)
 
 
-def told_apart(
+def by_topic_generation(
     ledgers: dict[Ledger, list[Row]], coverage: dict[Ledger, OracleCoverage]
 ) -> tuple[dict[Ledger, list[Row]], dict[Ledger, OracleCoverage]]:
-    """Return the rows with each topic of a shared name under its own, and how far they still cover (76).
+    """Give each topic that shares a name a name with its id; return the rows and the remaining coverage (76).
 
-    A row that does not say of which of them it is has no position, and its ledger covers nothing.
+    A row of such a topic without a `topic_id` loses its position, and its ledger covers nothing.
     """
     ids: dict[str, set[str]] = {}
     for rows in ledgers.values():
         for row in rows:
             if row.get("topic") is not None and row.get("topic_id") is not None:
                 ids.setdefault(row["topic"], set()).add(row["topic_id"])
-    again = {topic for topic, found in ids.items() if len(found) > 1}
-    told: dict[Ledger, list[Row]] = {}
+    recreated = {topic for topic, found in ids.items() if len(found) > 1}
+    renamed: dict[Ledger, list[Row]] = {}
     covered = dict(coverage)
     for ledger, rows in ledgers.items():
-        told[ledger] = [_named(row) if row.get("topic") in again else row for row in rows]
-        untold = [row for row in rows if row.get("topic") in again and row.get("topic_id") is None]
-        if ledger in covered and any(_is_placed(row) for row in untold):
+        renamed[ledger] = [_named(row) if row.get("topic") in recreated else row for row in rows]
+        without_id = [row for row in rows if row.get("topic") in recreated and row.get("topic_id") is None]
+        if ledger in covered and any(_is_placed(row) for row in without_id):
             covered[ledger] = replace(covered[ledger], complete_until=None)
-    return told, covered
+    return renamed, covered
 
 
 def deleted(ledgers: dict[Ledger, list[Row]], skew: timedelta) -> frozenset[str]:
