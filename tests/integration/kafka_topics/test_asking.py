@@ -9,7 +9,6 @@ import pytest
 from tests.integration.kafka_topics.conftest import Served
 from tests.integration.kafka_topics.sent import GROUP
 
-from tieout.brokers import asking
 from tieout.cli.main import main
 from tieout.contracts import Contract, load_contract
 from tieout.linting import findings
@@ -79,7 +78,7 @@ def test_a_topic_that_is_not_there_and_a_broker_that_is_silent_are_waited_for(
 ) -> None:
     """Either may come up meanwhile."""
     assert late(contract(tmp_path, delivered="misspelt")) == ("delivered: the cluster has no topic misspelt",)
-    monkeypatch.setattr(asking, "PATIENCE", 2.0)
+    monkeypatch.setattr("tieout.brokers.cluster.TIMEOUT_SECONDS", 2.0)
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SECURED", "kafka://127.0.0.1:1")
     (reason,) = late(contract(tmp_path))
     assert reason.startswith("produced: ledgers.produced.source.connection: 127.0.0.1:1 does not answer")

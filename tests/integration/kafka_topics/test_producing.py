@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.integration.kafka_topics.conftest import ROOT, Served
 from tests.integration.kafka_topics.sent import PASSWORD
 
-from tieout.brokers import asking, producing
+from tieout.brokers import producing
 from tieout.brokers.cluster import Cluster
 from tieout.brokers.producing import Outgoing, produce_once
 from tieout.contracts import IDEMPOTENCE_HEADER
@@ -146,7 +146,7 @@ def test_a_refused_login_says_so_without_the_password(
     connected: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client would try for ever."""
-    monkeypatch.setattr(asking, "PATIENCE", 5.0)
+    monkeypatch.setattr("tieout.brokers.cluster.TIMEOUT_SECONDS", 5.0)
     cluster = Cluster.of("kafka_secured", "replay.to")
     cluster.settings["sasl.password"] = "falsch-geheim"
     with pytest.raises(SourceError, match="Authentication failed") as caught:
@@ -158,7 +158,7 @@ def test_a_refused_login_says_so_without_the_password(
 
 def test_a_cluster_that_does_not_answer_may_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that meets it is tried again."""
-    monkeypatch.setattr(asking, "PATIENCE", 2.0)
+    monkeypatch.setattr("tieout.brokers.cluster.TIMEOUT_SECONDS", 2.0)
     monkeypatch.setenv("AIRFLOW_CONN_NOWHERE", "kafka://127.0.0.1:1")
     with pytest.raises(SourceUnreachableError, match=r"127\.0\.0\.1:1 does not answer"):
         Cluster.of("nowhere", "replay.to").partitions("replayed")
