@@ -292,7 +292,7 @@ def test_a_cluster_that_does_not_answer_may_later(
 ) -> None:
     """A task that meets it is tried again."""
     monkeypatch.setenv("AIRFLOW_CONN_NOWHERE", "kafka://127.0.0.1:1")
-    monkeypatch.setattr(topics, "_PATIENCE_MILLIS", 3_000)
+    monkeypatch.setattr(topics, "_TIMEOUT_MILLIS", 3_000)
     with pytest.raises(SourceUnreachableError, match=r"127\.0\.0\.1:1 does not answer"):
         read(spark, now, connection="nowhere", topic="plain")
 

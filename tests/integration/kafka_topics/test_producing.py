@@ -119,7 +119,7 @@ def test_what_an_open_transaction_hides_is_waited_for(
     connected: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind it may be what is to be produced; so nothing is, until it has ended."""
-    monkeypatch.setattr(producing, "PATIENCE", 3.0)
+    monkeypatch.setattr(producing, "TIMEOUT_SECONDS", 3.0)
     cluster = Cluster.of("kafka_plain", "replay.to")
     with pytest.raises(SourceUnreachableError, match="open transaction of another producer"):
         produce_once(cluster, "tieout-replay-hidden", messages("hidden", 3, topic="orders"), AGO)
