@@ -14,7 +14,7 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout.contracts import Contract
-from tieout.model import SMALL_BYTES
+from tieout.model import QUICK_BYTES
 from tieout.orchestration.submitting import TieoutSparkSubmit
 from tieout.spark_environment import spark_environment
 
@@ -125,9 +125,9 @@ def test_a_spark_on_the_worker_gets_memory(
 
 
 @pytest.mark.parametrize(
-    ("rows", "options"), [(10, "-XX:TieredStopAtLevel=1 -Xss2m"), (SMALL_BYTES + 1, "-Xss2m")]
+    ("rows", "options"), [(10, "-XX:TieredStopAtLevel=1 -Xss2m"), (QUICK_BYTES + 1, "-Xss2m")]
 )
-def test_java_compiles_quickly_where_there_is_little_evidence(
+def test_java_compiles_quickly_unless_the_evidence_is_large(
     operator: TieoutSparkSubmit,
     context: Any,
     monkeypatch: pytest.MonkeyPatch,

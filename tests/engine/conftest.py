@@ -16,7 +16,7 @@ from tieout.engine.session import local_session
 def spark() -> Iterator[SparkSession]:
     """The session that the command line has for little evidence, with what reads Kafka topics."""
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    session = local_session("tieout-tests", settings.jars({"kafka"}), is_small=True)
+    session = local_session("tieout-tests", settings.jars({"kafka"}), evidence_bytes=0)
     session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     session.stop()

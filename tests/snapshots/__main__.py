@@ -96,7 +96,7 @@ def _digest_in(name: str) -> Callable[[Any], str]:
 
 def _judged(name: str, histories: dict[str, Any]) -> Iterator[Snapshot]:
     if name == "recordings":
-        spark = local_session("tieout-snapshots", settings.jars(set()), is_small=True)
+        spark = local_session("tieout-snapshots", settings.jars(set()), evidence_bytes=0)
         asked: Judge = partial(judge_recordings, spark)
     else:
         asked = judge

@@ -20,6 +20,8 @@ from typing import Any, Final
 from tools.bench.measuring import cpu_seconds, peak_memory
 
 Answer = dict[str, int]
+Contender = Callable[[int], Any]
+"""Given the bytes that all runs read together, a context in which a `Run` may be run many times."""
 Run = Callable[[Path, Path], Answer]
 _LOW: Final = 0xFFFFFFFF
 
@@ -47,7 +49,7 @@ _SPARK: Final = {
 
 
 @contextmanager
-def floor() -> Iterator[Run]:
+def floor(_evidence_bytes: int) -> Iterator[Run]:
     """Both sides read and hashed in Spark, nothing compared."""
     from pyspark.sql import functions as F  # noqa: PLC0415
 
@@ -63,7 +65,7 @@ def floor() -> Iterator[Run]:
 
 
 @contextmanager
-def join() -> Iterator[Run]:
+def join(_evidence_bytes: int) -> Iterator[Run]:
     """The plain full outer join in Spark SQL, each side aggregated by id first."""
     with _spark() as spark:
 
@@ -87,7 +89,7 @@ _JOIN: Final = """
 
 
 @contextmanager
-def datacompy() -> Iterator[Run]:
+def datacompy(_evidence_bytes: int) -> Iterator[Run]:
     """The comparison of datacompy on Spark, joined by id; it counts a further effect among the unexpected rows."""
     from datacompy.spark import SparkSQLCompare  # type: ignore[import-not-found] # noqa: PLC0415
 
@@ -107,9 +109,9 @@ def datacompy() -> Iterator[Run]:
         yield run
 
 
-def _duckdb(query: str) -> Callable[[], Any]:
+def _duckdb(query: str) -> Contender:
     @contextmanager
-    def contender() -> Iterator[Run]:
+    def contender(_evidence_bytes: int) -> Iterator[Run]:
         import duckdb  # noqa: PLC0415
 
         memory = os.environ.get("SPARK_DRIVER_MEMORY", "6g")
@@ -140,9 +142,9 @@ _HASHED: Final = (
 )
 
 
-def _tieout(match: str) -> Callable[[], Any]:
+def _tieout(match: str) -> Contender:
     @contextmanager
-    def contender() -> Iterator[Run]:
+    def contender(evidence_bytes: int) -> Iterator[Run]:
         from tieout.contracts import load_contract  # noqa: PLC0415
         from tieout.engine.reconciling import reconcile  # noqa: PLC0415
         from tieout.engine.session import local_session  # noqa: PLC0415
@@ -151,7 +153,7 @@ def _tieout(match: str) -> Callable[[], Any]:
         from tools.bench.data import JUDGED_AT, WINDOW  # noqa: PLC0415
         from tools.bench.moving import moved  # noqa: PLC0415
 
-        spark = local_session("bench")
+        spark = local_session("bench", evidence_bytes=evidence_bytes)
 
         def run(_produced: Path, folder: Path) -> Answer:
             contract = load_contract(folder / f"{match}-contract.yml")
@@ -180,7 +182,7 @@ _FOUND_AS: Final = {
 
 A lost message that ends its partition is overdue to Tieout: nothing after it shows that the consumer has come so far.
 """
-CONTENDERS: Final[dict[str, Callable[[], Any]]] = {
+CONTENDERS: Final[dict[str, Contender]] = {
     "floor": floor,
     "tieout": _tieout("auto"),
     "tieout-full": _tieout("full"),
@@ -205,7 +207,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("repeats", type=int)
     asked = parser.parse_args()
-    with CONTENDERS[asked.name]() as run:
+    sides = (asked.produced, asked.folder / "delivered")
+    size = sum(file.stat().st_size for side in sides for file in side.iterdir())
+    with CONTENDERS[asked.name](asked.repeats * size) as run:
         for _ in range(asked.repeats):
             _told("start")
             cpu, started = cpu_seconds(), time.monotonic()

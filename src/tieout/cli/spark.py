@@ -27,7 +27,7 @@ from tieout.engine.session import local_session, space_told, stop
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
-from tieout.readiness.files import is_small
+from tieout.readiness.files import size_of
 from tieout.reporting.trace import Asked
 
 
@@ -86,7 +86,7 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
             return local_session(
                 "tieout",
                 settings.jars(contract.connectors),
-                is_small=is_small(contract),
+                evidence_bytes=size_of(contract),
                 java_messages=messages,
                 java_options=java_options,
             )

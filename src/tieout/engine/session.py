@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from tieout import settings
 from tieout.errors import DiskFullError, JavaMemoryError, UsageError
+from tieout.model import QUICK_BYTES, SMALL_BYTES
 from tieout.spark_environment import trimmed_for_spark
 
 _NO_SPACE: Final = "No space left on device"
@@ -62,6 +63,7 @@ SETTINGS: Final = {
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.shuffle.sort.bypassMergeThreshold": "1",
     "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.codegen.cache.maxEntries": "2000",
     "spark.sql.windowExec.buffer.spill.threshold": str(ROWS_PER_TASK),
     "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
 }
@@ -73,6 +75,8 @@ A window function holds so many rows in memory, and has more on disk: what one f
 no other, and the second of two fails. Each file is read with one buffer instead of three, outside the heap.
 Spark derives no conditions from other ones: a column that is named anew doubles those that it stands in, and what makes
 one row's faults out of twenty columns has a million. Docs: Catalyst's `UnaryNode.getAllValidConstraints`.
+A window with breaks generates 180 classes; Spark keeps 100 by default, so that the next window in the same session
+would compile all of them again. Docs: Spark's `StaticSQLConf.CODEGEN_CACHE_MAX_ENTRIES`.
 """
 
 _LOCAL: Final = {
@@ -82,8 +86,10 @@ _LOCAL: Final = {
 _AUTHENTICATED: Final = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 _JAVA: Final = "-XX:+UseParallelGC"
 """Of Java's collectors the one that takes least from the work, where nobody waits for a pause."""
-QUICK_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone: the other one takes two fifths of a small window's processor time, and pays later."""
+_QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
+"""Java's quick compiler alone: the other one takes two fifths of a run's processor time, and pays later."""
+QUICK_JAVA: Final = f"-XX:+UseSerialGC {_QUICK_COMPILER}"
+"""Java's options for little evidence."""
 
 _TELLING_TWICE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that print an error in an expression, with the whole stack of Java, while it is being raised."""
@@ -119,18 +125,18 @@ def local_session(
     app_name: str,
     jars: Sequence[Path] = (),
     *,
-    is_small: bool = False,
+    evidence_bytes: int | None = None,
     java_messages: IO[bytes] | None = None,
     java_options: str = "",
 ) -> SparkSession:
     """Return a Spark session on this machine's loopback with the settings that the engine relies on, and more jars.
 
-    `is_small` starts Java for little evidence: it is ready sooner, and slower with much. Results do not depend on it.
+    `evidence_bytes`, of all that the session will read, chooses Java's options; None where nobody knows how much that
+    is. Results do not depend on it.
     `java_messages` is a file that takes what Java and its tools print, instead of standard error; `java_options` are
     more options for Java.
     """
-    chosen = QUICK_JAVA if is_small else _JAVA
-    java = {"spark.driver.extraJavaOptions": f"{chosen} {java_options}".strip()}
+    java = {"spark.driver.extraJavaOptions": f"{_java_for(evidence_bytes)} {java_options}".strip()}
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
@@ -139,6 +145,15 @@ def local_session(
     return _session(
         builder, _LOCAL | java | taken_along | tables, log_level="FATAL", java_messages=java_messages
     )
+
+
+def _java_for(evidence_bytes: int | None) -> str:
+    """Return Java's options for a session that reads so many bytes; most windows of unknown size are not large."""
+    if evidence_bytes is None:
+        return f"{_JAVA} {_QUICK_COMPILER}"
+    if evidence_bytes <= SMALL_BYTES:
+        return QUICK_JAVA
+    return _JAVA if evidence_bytes > QUICK_BYTES else f"{_JAVA} {_QUICK_COMPILER}"
 
 
 def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:

@@ -16,6 +16,7 @@ from airflow.sdk import BaseHook
 
 from tieout import settings
 from tieout.contracts import Contract
+from tieout.model import QUICK_BYTES
 from tieout.orchestration.connections import connection_variables
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.retaining import NAME_FORMAT
@@ -27,7 +28,7 @@ CONF: Final = {
     "spark.log.level": "WARN",
 }
 _QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone, as the command line has it for little evidence: half the processor time."""
+"""Java's quick compiler alone, as the command line has it unless the evidence is large: half the processor time."""
 _UNREADABLE: Final = (
     'expected JSON such as {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}'
 )
@@ -119,10 +120,11 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
 
 def _local_spark_variables(contract: Contract) -> dict[str, str]:
     """Return the variables that fit a local Spark to the evidence: its memory and Java's compiler."""
-    from tieout.readiness.files import is_small  # noqa: PLC0415 - brings PostgreSQL's driver
+    from tieout.readiness.files import size_of  # noqa: PLC0415 - brings PostgreSQL's driver
 
     variables = {settings.DRIVER_MEMORY: settings.driver_memory()}
-    if is_small(contract):
+    size = size_of(contract)
+    if size is None or size <= QUICK_BYTES:
         variables[settings.SUBMIT_OPTIONS] = settings.submit_options(_QUICK_JAVA)
     return variables
 

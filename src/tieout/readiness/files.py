@@ -24,7 +24,7 @@ from tieout.contracts import (
     SparkFilesSource,
     TridentSource,
 )
-from tieout.model import SMALL_BYTES, missing_ranges
+from tieout.model import missing_ranges
 from tieout.regular_files import pattern_of
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
@@ -84,13 +84,13 @@ def _missing_of_system(source: _OfSystem, base_dir: Path) -> Iterator[str]:
             yield f"no {description}, in {', '.join(source.path)}"
 
 
-def is_small(contract: Contract) -> bool:
-    """Return whether all the evidence is in files of this machine, and little."""
+def size_of(contract: Contract) -> int | None:
+    """Return the bytes of all evidence, None unless all of it is in files of this machine."""
     named = [_paths(ledger.source) for ledger in contract.ledgers.values()]
     paths = [path for some in named for path in some or ()]
     if None in named or any(_REMOTE.match(path) for path in paths):
-        return False
-    return sum(_size(match) for path in paths for match in _matches(path, contract.base_dir)) <= SMALL_BYTES
+        return None
+    return sum(_size(match) for path in paths for match in _matches(path, contract.base_dir))
 
 
 def _paths(source: Source) -> tuple[str, ...] | None:

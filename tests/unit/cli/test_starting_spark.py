@@ -26,16 +26,15 @@ FOLDER = "{kind: files, format: csv, path: out}"
 
 
 @pytest.mark.parametrize(
-    ("delivered", "sent", "arrived", "is_small"),
+    ("delivered", "sent", "arrived", "size"),
     [
-        (FOLDER, SMALL_BYTES - 10, 10, True),
-        (FOLDER, SMALL_BYTES - 10, 11, False),
-        (FOLDER, 11, SMALL_BYTES - 10, False),
-        ("{kind: files, format: csv, path: nowhere}", 10, 10, True),
-        ("{kind: files, format: csv, path: 's3a://bucket/out'}", 10, 10, False),
-        ("{kind: jdbc, connection: warehouse, table: orders}", 10, 10, False),
+        (FOLDER, 20, 10, 30),
+        (FOLDER, 11, SMALL_BYTES, SMALL_BYTES + 11),
+        ("{kind: files, format: csv, path: nowhere}", 10, 10, 10),
+        ("{kind: files, format: csv, path: 's3a://bucket/out'}", 10, 10, None),
+        ("{kind: jdbc, connection: warehouse, table: orders}", 10, 10, None),
     ],
-    ids=["small", "large together", "a large folder", "no file", "on another machine", "in a database"],
+    ids=["files", "a large folder", "no file", "on another machine", "in a database"],
 )
 def test_java_is_started_for_as_much_as_there_is(
     tmp_path: Path,
@@ -43,14 +42,13 @@ def test_java_is_started_for_as_much_as_there_is(
     delivered: str,
     sent: int,
     arrived: int,
-    *,
-    is_small: bool,
+    size: int | None,
 ) -> None:
     """Files count with all that lies in their folders; of what is not on this machine nobody knows how much it is."""
-    for place, size in (("sent/a.jsonl", sent), ("out/day/a.csv", arrived)):
+    for place, length in (("sent/a.jsonl", sent), ("out/day/a.csv", arrived)):
         (tmp_path / place).parent.mkdir(parents=True)
         (tmp_path / place).touch()
-        os.truncate(tmp_path / place, size)
+        os.truncate(tmp_path / place, length)
     (tmp_path / "orders.yml").write_text(CONTRACT.format(delivered=delivered), encoding="utf-8")
 
     monkeypatch.setattr("tieout.settings.cache_folder", lambda: tmp_path / "cache")
@@ -58,11 +56,11 @@ def test_java_is_started_for_as_much_as_there_is(
 
     def session(*_: Any, **said: Any) -> SimpleNamespace:
         assert os.environ["SPARK_DRIVER_MEMORY"] == "3g"
-        started.append(said["is_small"])
+        started.append(said["evidence_bytes"])
         return SimpleNamespace(stop=lambda: None, sparkContext=SimpleNamespace(_accumulatorServer=None))
 
     monkeypatch.setattr(under_test, "local_session", session)
     monkeypatch.setattr("tieout.settings.driver_memory", lambda: "3g")
 
     with under_test._session(load_contract(tmp_path / "orders.yml"), lambda _: None):
-        assert started == [is_small]
+        assert started == [size]
