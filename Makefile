@@ -19,7 +19,7 @@ SCORED := .tieout/score
 # What looks for known holes in packages; it is installed for the moment of use.
 PIP_AUDIT := 2.10.1
 # How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home; a small Spark job keeps one core busy.
-WORKERS ?= 2
+WORKERS ?= 3
 # How many cases `make fuzz` gives each parser.
 FUZZ_CASES ?= 1000
 # What the quick gate looks at beside the package itself.
