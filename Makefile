@@ -18,7 +18,7 @@ ENGINES := $(notdir $(wildcard requirements/engines/*))
 SCORED := .tieout/score
 # What looks for known holes in packages; it is installed for the moment of use.
 PIP_AUDIT := 2.10.1
-# How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home; a small Spark job keeps one core busy.
+# How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home: three on two cores, as much of the suite is waiting.
 WORKERS ?= 3
 # How many cases `make fuzz` gives each parser.
 FUZZ_CASES ?= 1000
