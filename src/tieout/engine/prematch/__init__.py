@@ -1,1 +1,1 @@
-"""Prematch: what agrees on all sides is told clean by a comparison of fingerprints, and no rule has to look at it."""
+"""Prematch: fingerprints show which messages are clean, so that rules read the remainder only. See `prematching`."""

@@ -1,6 +1,6 @@
-"""A scan of buckets: which of their positions are clean, and the facts kept about those.
+"""Scans the buckets that differ: finds their clean positions, and keeps the facts that the statement needs of these.
 
-A position is clean where it has one plain row on each side, and in the log where one is declared, all with the same
+A position is clean if it has one plain row on each side, and one in the log where one is declared, all with the same
 content and in time. The rows of a bucket go through one shuffle, each as a few numbers.
 Docs: docs/explanation/prematch.md.
 """
@@ -30,18 +30,19 @@ from tieout.model import Ledger
 FEW_BUCKETS: Final = 1 / 4
 """If a larger share of the buckets needs a scan, all are scanned."""
 _SAMPLE: Final = 32
-"""One in so many buckets is drawn, by a hash of its place."""
+"""One bucket in this many is sampled, by a hash of its place."""
 _WITH_NEIGHBOURS: Final = 3
 """A bucket is scanned with the one before and the one after it."""
 
 
 @dataclass(frozen=True)
 class BucketScan:
-    """The buckets that were looked into, `touched`, the ledgers' `rows` in them, and the `marks` of their positions.
+    """The scanned buckets, `touched`, the ledgers' `rows` in them, and the `marks` of their positions.
 
-    `touched` is a set, or None for all buckets. `marks` have one row for eight offsets, `eight`: as bits which of them
-    are `standing`, which are `odd`, that is not clean by themselves, and which clean ones the window has `seen`; and of
-    each clean one that the window owns how many microseconds it `took_…`, and its `lot_…`, by which a sample is drawn.
+    `touched` is a set, or None for all buckets. `marks` have one row per eight offsets, `eight`. Bits say which of them
+    have rows (`standing`), which of these are not clean (`odd`), and which clean ones have their effect in the window
+    (`seen`). For each clean one that the window owns, `took_…` is its latency in microseconds, and `lot_…` the hash by
+    which a sample is drawn.
     """
 
     touched: DataFrame | None
@@ -83,7 +84,7 @@ def scan_buckets(scope: Scope, compared: Compared, forced: DataFrame | None) -> 
 
 
 def share_clean(scope: Scope, compared: Compared) -> float:
-    """Return about which share of the window's positions is clean, as a sample of buckets has it; 1 of an empty one."""
+    """Return the share of clean positions in a sample of the window's buckets; 1 where the sample is empty."""
     is_drawn = F.pmod(F.xxhash64(*PLACE, bucket_of(compared.widths)), F.lit(_SAMPLE)) == 0
     rows = {ledger: judged_rows(scope, ledger).filter(is_drawn) for ledger in compared_ledgers(scope)}
     drawn = _compared_in(scope, compared, rows, share=1 / _SAMPLE)
@@ -94,7 +95,7 @@ def share_clean(scope: Scope, compared: Compared) -> float:
 def _compared_in(
     scope: Scope, compared: Compared, rows: Mapping[Ledger, DataFrame], share: float
 ) -> DataFrame:
-    """Return a row for each position of the ledgers' rows in some buckets, as `clean_among` has it."""
+    """Return one row per position of the ledgers' rows in some buckets, with the columns of `clean_among`."""
     at = {name: F.col(name) for name in (*PLACE, "offset")} | {"bucket": bucket_of(compared.widths)}
     every = [narrow(scope, compared.columns, ledger, side, at) for ledger, side in rows.items()]
     gathered = reduce(DataFrame.unionByName, every).repartition(tasks_for(scope, share), *BUCKET)
@@ -115,7 +116,7 @@ def _marked_unclean(compared: Compared, forced: DataFrame | None) -> DataFrame:
 
 
 def _with_neighbours(buckets: DataFrame) -> DataFrame:
-    """Return the odd buckets, those before and after them, and each partition's first."""
+    """Return the buckets that are not clean, those before and after them, and each partition's first."""
     in_order = Window.partitionBy(*PLACE).orderBy("bucket")
     near = [F.coalesce(neighbour("is_unclean").over(in_order), F.lit(False)) for neighbour in (F.lag, F.lead)]
     known = buckets.filter("is_unclean OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
@@ -125,7 +126,7 @@ def _with_neighbours(buckets: DataFrame) -> DataFrame:
 def narrow(
     scope: Scope, columns: Shared, ledger: Ledger, rows: DataFrame, by: Mapping[str, Column]
 ) -> DataFrame:
-    """Return what `clean_among` asks of one ledger's rows, and `by`; hashes of pairs that it is not of are null."""
+    """Return the columns of a ledger's rows for `clean_among`, and `by`; hashes of other ledgers' pairs are null."""
     known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, columns)
     own, nothing = hashes_of(columns, ledger), F.lit(None).cast("bigint")
     is_plain, is_inside = _bits(ledger)
@@ -140,21 +141,21 @@ def narrow(
 
 
 def _bits(ledger: Ledger) -> tuple[int, int]:
-    """Return the two bits that say of a row that it is a plain one of the ledger, and that it is one of the window."""
+    """Return the two bits of the ledger: that a row is plain, and that it is plain and in the window."""
     place = 2 * COMPARED_LEDGERS.index(ledger)
     return 1 << place, 2 << place
 
 
 def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str], *told: str) -> DataFrame:
-    """Return one row for each value of `by`, and whether it is clean, given the `narrow` rows of all ledgers together.
+    """Return one row per value of `by`, and whether it is clean, given the `narrow` rows of all ledgers together.
 
     | … | is_clean | is_seen | took | lot |
     |---|----------|---------|------|-----|
     | … | true     | true    | 1500 | -83 |
 
-    Columns that are `told` by rows of one ledger alone are kept. It has one plain row of each ledger where it has as
-    many rows as there are ledgers, and plain ones of all. Two equal values, and no other two, leave nothing under XOR;
-    a hash that a ledger has not is null, and passed over.
+    The columns `told`, which one ledger alone fills, are kept. A value has one plain row of each ledger if it has as
+    many rows as there are ledgers, and a plain one of each. Two hashes are equal if their XOR is 0; a hash that a
+    ledger does not have is null, and skipped.
     """
     ledgers = compared_ledgers(scope)
     is_sent, is_effect = (_has(_bits(ledger)[0]) for ledger in SIDES)
@@ -162,7 +163,7 @@ def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
         Column.__and__, [_has(_bits(ledger)[0], F.bit_or("facts")) for ledger in ledgers]
     )
     is_equal = reduce(Column.__and__, [F.bit_xor(name) == 0 for name in hashes_of(columns)])
-    # Hardly any value has two rows in one task: to add up before the shuffle would be to add up twice.
+    # Callers shuffle first: before that hardly any value has two rows in one task, and adding up there saves nothing.
     known = rows.groupBy(*by).agg(
         *[F.max(name).alias(name) for name in told],
         F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
@@ -203,9 +204,9 @@ def _marks(positions: DataFrame) -> DataFrame:
 
 
 def clean_in(marks: DataFrame) -> DataFrame:
-    """Return a row for each clean position that the window owns or saw: whether it `is_seen`, and `took` and `lot`.
+    """Return one row per clean position that the window owns or has the effect of: `is_seen`, `took` and `lot`.
 
-    Both are null where the window does not own it.
+    The latter two are null where the window does not own it.
     """
     every = []
     for number in range(1 << EIGHT_BITS):
@@ -223,6 +224,6 @@ def _has(bit: int, facts: Column | None = None) -> Column:
 
 
 def tasks_for(scope: Scope, share: float) -> int:
-    """Return in how many tasks a share of the rows is added up, so that each has few enough to be quick."""
+    """Return the number of tasks for a share of the rows, so that each task has few enough to be quick."""
     rows = sum(scope.evidence[ledger].coverage.rows for ledger in compared_ledgers(scope))
     return 1 + int(share * rows) // ROWS_PER_TASK

@@ -1,9 +1,9 @@
-"""Prematch where the output shows no positions: both sides held together id by id.
+"""Prematch for output without positions: both sides are compared id by id.
 
-Positions make buckets whose rows are close in time; ids do not, so that sums over them could not tell whether a message
-came in time. Each row goes through one shuffle instead, by the hash of its id and as a few numbers. An id is clean
-where it has one plain row on each side, both with the same content and in time; all other ids are left to the rules,
-with the messages next to them. Two ids with one hash are left as well. Docs: docs/explanation/prematch.md.
+Buckets of positions hold rows that are close in time. Buckets of ids would not, so their sums could not show whether a
+message came in time. Instead each row goes through one shuffle, by the hash of its id and as a few numbers. An id is
+clean if it has one plain row on each side, both with the same content and in time. All other ids are left to the rules,
+with the messages next to them, and so are two ids with the same hash. Docs: docs/explanation/prematch.md.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from tieout.model import Ledger
 
 _ID: Final = "id_hash"
 _FEW_IDS: Final = 500_000
-"""So many numbers, as rows of a hash table some 30 MB, are sent to every executor."""
+"""Up to this many ids, some 30 MB as rows of a hash table, are broadcast."""
 _SAMPLED: Final = 100_000
-"""About so many latencies are drawn, or up to twice as many."""
+"""If there are more latencies, a sample of about this many, or down to half as many, is drawn."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Both sides by id, one row a hash of ids, and the topic partitions that were sent to.
+    """Both sides by id, one row per hash of an id, and the topic partitions that were sent to.
 
     | id_hash | place | is_clean | is_seen | took |   | place | topic  | partition |
     |---------|-------|----------|---------|------|   |-------|--------|-----------|
@@ -56,10 +56,10 @@ class Pairs:
 
 
 def shows_ids_alone(present: Mapping[Ledger, frozenset[str]]) -> bool:
-    """Return whether it takes ids to tell what became of a message, and these do, given the ledgers' columns.
+    """Return whether messages can be compared by id, and not by position, given the ledgers' columns.
 
-    The output shows ids and no positions. Where a send shows a position it shows all of it, and where it shows none it
-    alone names the topic: what a message's partition is must not depend on the output. Beside a log both are shown.
+    The output has ids and no positions. Sends have whole positions, or no offsets, and then the output names a topic
+    only if sends do: a message's partition must not depend on the output. With a log, sends and log have both.
     """
     sent, arrived = present[Ledger.PRODUCED], present[Ledger.DELIVERED]
     shows_no_positions = not arrived & {"partition", "offset"}
@@ -77,9 +77,9 @@ def shows_ids_alone(present: Mapping[Ledger, frozenset[str]]) -> bool:
 
 
 def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
-    """Return both sides, and the log where it is declared, held together id by id.
+    """Return both sides, and the log where it is declared, compared id by id.
 
-    Rows without an id are one id's, which is not clean.
+    Rows without an id count as one id, which is not clean.
     """
     ledgers = compared_ledgers(scope)
     columns = compared_columns({ledger: scope.evidence[ledger].present for ledger in ledgers})
@@ -105,7 +105,10 @@ def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
 
 
 def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
-    """Return the ids that are not clean, kept; None where they are more than the limit."""
+    """Return the ids that are not clean, materialised; None where they are more than the limit.
+
+    With them are the ids at shared positions, and those of the same transactions.
+    """
     odd = materialised(pairs.ids.filter(~F.col("is_clean")).select(_ID))
     if odd.count() > limit:
         return None
@@ -116,9 +119,9 @@ def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
 def left_by_id(
     scope: Scope, pairs: Pairs, odd: DataFrame, bounds: DataFrame | None, limit: float = float("inf")
 ) -> Scope | None:
-    """Return the scope of what is left of the window, given its odd ids, with its clean messages beside it.
+    """Return the scope of the window's remainder, given the ids that are not clean, with its clean messages beside it.
 
-    None where that is more messages than the limit. `bounds` are the log's, None where none is declared.
+    None where more messages remain than the limit. `bounds` are the log's, None where none is declared.
     """
     left = _with_neighbours(scope, _with_ends(scope, odd, pairs.widths), pairs.widths)
     if left.count() > limit:
@@ -137,12 +140,12 @@ def left_by_id(
 
 
 def _with(ids: DataFrame, *more: DataFrame) -> DataFrame:
-    """Return all of these ids, once each and kept."""
+    """Return all of these ids, once each and materialised."""
     return materialised(reduce(DataFrame.unionByName, more, ids).distinct()) if more else ids
 
 
 def _as_set(ids: DataFrame) -> DataFrame:
-    """Return rows with an id that were materialised, to be looked up beside rows that are many."""
+    """Return materialised ids with a hint for joins with many rows: broadcast, or a shuffled hash join."""
     return F.broadcast(ids) if ids.count() <= _FEW_IDS else ids.hint("shuffle_hash")
 
 
@@ -162,9 +165,9 @@ def _placed(scope: Scope, widths: Widths) -> dict[Ledger, DataFrame]:
 
 
 def _at_shared_positions(scope: Scope, widths: Widths) -> Iterator[DataFrame]:
-    """Yield the ids of each ledger whose position stands in more than one of its rows.
+    """Yield the ids of each ledger whose position occurs in more than one of its rows.
 
-    By a hash, so that now and then one is among them that stands alone: to leave a clean message to the rules is right.
+    Positions are compared by a hash, so a few of them may occur once. Leaving a clean message to the rules is correct.
     """
     for ledger, rows in _placed(scope, widths).items():
         known = rows.select(_ID, F.xxhash64(*POSITION).alias("position_hash"))
@@ -176,7 +179,7 @@ def _at_shared_positions(scope: Scope, widths: Widths) -> Iterator[DataFrame]:
 
 
 def _of_same_transactions(scope: Scope, odd: DataFrame, widths: Widths) -> Iterator[DataFrame]:
-    """Yield the ids of all messages of the transactions that an odd one is in, as each side names them."""
+    """Yield the ids of all messages that share a transaction with one that is not clean, as each side names it."""
     for ledger in SIDES:
         if scope.has(ledger, "transaction_id"):
             of_odd = _with_id(judged_rows(scope, ledger), widths).join(_as_set(odd), _ID, how="left_semi")
@@ -186,7 +189,7 @@ def _of_same_transactions(scope: Scope, odd: DataFrame, widths: Widths) -> Itera
 
 
 def _with_ends(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
-    """Return the odd ids and those of the records by which the log's bounds are told, kept."""
+    """Return the given ids and those of the records that determine the log's bounds, materialised."""
     if Ledger.LOG not in scope.evidence:
         return odd
     ends = small_side(
@@ -197,7 +200,7 @@ def _with_ends(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
 
 
 def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
-    """Return the odd ids, those at the positions next to theirs, and those at each partition's first, kept."""
+    """Return the given ids, those at neighbouring positions, and those at each partition's first, materialised."""
     placed = [*_placed(scope, widths).values()]
     if not placed or odd.isEmpty():
         return odd
@@ -213,9 +216,9 @@ def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
 def _clean_by_id(
     scope: Scope, pairs: Pairs, bounds: DataFrame | None, wanted: DataFrame, left: Mapping[Ledger, DataFrame]
 ) -> Clean:
-    """Return the messages of the scope whose ids are not `wanted` by the rules, which `left` has rows of.
+    """Return the messages of the scope whose ids are not `wanted` by the rules; `left` has the rows of those that are.
 
-    Nobody asks for their contents: an effect without an id shows no position either, and is nobody's for certain.
+    Rules need no contents of them: an effect without an id has no position either, and is no message's for certain.
     """
 
     def outside(every: DataFrame) -> DataFrame:
@@ -236,10 +239,10 @@ def _clean_by_id(
 
 
 def _steps(sent: DataFrame, placed: DataFrame, left: DataFrame) -> DataFrame:
-    """Return how far clean messages show the group to have come, and when.
+    """Return the positions that the group reached, as far as clean messages show, and when.
 
-    Undated where nothing that is left was sent after what came furthest: then it passed all that lies below. `placed`
-    are the rows of the output with their positions, and those of the messages that were `sent`.
+    Only the highest, and without a time, if no remaining message that may lie below was sent later: it passed them all.
+    `placed` are the output rows of the messages that were `sent`, with their positions.
     """
     ends = F.max("offset").alias("offset"), F.max_by("attempted_at", "offset").alias("sent_at")
     furthest = materialised(sent.filter(F.col("offset") >= 0).groupBy(*PLACE).agg(*ends))
@@ -255,7 +258,7 @@ def _steps(sent: DataFrame, placed: DataFrame, left: DataFrame) -> DataFrame:
 
 
 def _sums(clean: DataFrame, places: DataFrame) -> Sums:
-    """Return what clean ids add up to. The latency of each is known; of many, a sample is drawn."""
+    """Return the sums over clean ids. The latency of each is known; if they are many, a sample is drawn."""
     at = clean.groupBy("place").agg(F.count("took").alias("sent"), F.count_if("is_seen").alias("seen"))
     counts = materialised(at.join(places, "place").select(*PLACE, "sent", "seen"))
     took = F.col("took")
@@ -277,7 +280,7 @@ def _sums(clean: DataFrame, places: DataFrame) -> Sums:
 
 
 def _as_sent(sent: DataFrame, arrived: DataFrame) -> DataFrame:
-    """Return rows of the output with the position and the key that their message was sent with, if it shows one."""
+    """Return the output rows with the position and the key of their send; those whose send has a position."""
     shown = sent.filter(F.col("offset") >= 0).select(
         F.col("message_id").alias("sent_id"), *POSITION, "key_hash"
     )

@@ -1,4 +1,4 @@
-"""What clean messages add up to, and what rules about other messages may ask of them.
+"""Facts about clean messages: their sums, and what the rules about other messages need to know of them.
 
 Docs: docs/explanation/prematch.md.
 """
@@ -28,7 +28,7 @@ from tieout.model import Identity, Ledger
 
 
 def _sums(compared: Compared, remainder: Remainder) -> Sums:
-    """Return what the messages that are not left to the rules add up to."""
+    """Return the sums over the messages that are not left to the rules."""
     looked = (
         None
         if remainder.scan is None
@@ -48,7 +48,7 @@ def clean_of(
     left: Mapping[Ledger, DataFrame],
     bounds: DataFrame | None,
 ) -> Clean:
-    """Return the messages of the scope that are not `left` to the rules, with all that rules may ask of them.
+    """Return the messages of the scope that are not `left` to the rules, with all facts that rules may need of them.
 
     `bounds` are the log's, None where none is declared.
     """
@@ -73,7 +73,7 @@ def clean_with(
     told: Mapping[str, DataFrame | None],
     placed: DataFrame | None = None,
 ) -> Clean:
-    """Return clean messages with their places in the log and in orders, beside what is told of them already."""
+    """Return clean messages with the given facts, and with those about their places in the log and in orders."""
     known = {name: materialised(found) for name, found in told.items() if found is not None}
     if bounds is not None:
         rows = {**rows, Ledger.LOG: as_records(rows[Ledger.LOG])}
@@ -84,9 +84,9 @@ def clean_with(
 
 
 def furthest_before_stamp(scope: Scope) -> int | None:
-    """Return by how many microseconds a clean effect lies before the broker's own time of its record, at most.
+    """Return the most microseconds by which a clean effect lies before the broker's timestamp of its record.
 
-    None where none does by more than clocks may differ, or the log has no times of the broker's own.
+    None where none does by more than clocks may differ, or the log has no timestamps of the broker's own.
     """
     clean = scope.clean
     if clean is None or Ledger.LOG not in clean.rows or not scope.has(Ledger.LOG, "timestamp_type"):
@@ -108,14 +108,14 @@ def furthest_before_stamp(scope: Scope) -> int | None:
 
 
 def steps_of(reached: DataFrame) -> DataFrame:
-    """Return of the positions that the group `reached`, each with a time, those beyond which it was not later still."""
+    """Return the positions in `reached`, each with a time, whose time is later than that of all higher positions."""
     beyond = Window.partitionBy(*PLACE).orderBy(F.desc("offset")).rowsBetween(Window.unboundedPreceding, -1)
     since = reached.select(*PLACE, "offset", "at", F.max("at").over(beyond).alias("later"))
     return since.filter(F.col("later").isNull() | (F.col("at") > F.col("later"))).drop("later")
 
 
 def in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
-    """Return the output within pauses between commits that are longer than it may go on without one; None for none.
+    """Return the output in pauses between commits that are longer than the allowed latency; None where there is none.
 
     `output` are rows of clean messages with their positions.
     """
@@ -144,15 +144,15 @@ def in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
 
 
 def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFrame:
-    """Return how many of the clean records lie in what the window judges of each partition, and next to it.
+    """Return how many clean records lie in the offsets that the window judges of each partition, and next to them.
 
     | topic | partition | is_below_start | is_judged | positions |
     |-------|-----------|----------------|-----------|-----------|
     | a     | 0         | false          | true      | 120       |
     | a     | 0         | false          | false     | 2         |
 
-    Judged are the offsets appended in the window by the log's clock: up to the first one stamped at or after its end,
-    or the log's end where there is none yet. The others lie behind these, up to the last one stamped in the window.
+    The judged offsets are those appended in the window by the log's clock: up to the first one stamped at or after its
+    end, or the log's end where there is none yet. The others follow, up to the last one stamped in the window.
     """
     stamp, offset = F.col("record_timestamp"), F.col("offset")
     seen = (
@@ -181,20 +181,21 @@ def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFr
 
 
 def _untouched(buckets: DataFrame, scan: BucketScan | None) -> DataFrame:
-    """Return the buckets that nobody looked into."""
+    """Return the buckets that were not scanned."""
     if scan is None:
         return buckets
     return buckets.limit(0) if scan.touched is None else outside(buckets, scan.touched, F.col("bucket"))
 
 
 def _looked(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFrame:
-    """Return what the positions of a look that are not left to the rules add up to, one row a bucket.
+    """Return the sums over the scanned positions that are not left to the rules, one row per bucket.
 
     | topic | partition | sent | seen | micros | took |
     |-------|-----------|------|------|--------|------|
     | a     | 0         | 126  | 126  | 63000  | 500  |
 
-    `micros` and `took` are of the messages that the window owns: of all, and of one by its lot; null without one.
+    `micros` and `took` are latencies of messages that the window owns: their sum, and that of the one with the lowest
+    `lot`; null where it owns none.
     """
     return (
         outside(clean_in(marks), remainder.positions)
@@ -210,7 +211,7 @@ def _looked(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFrame
 
 
 def _counts(compared: Compared, scan: BucketScan | None, looked: DataFrame | None) -> DataFrame:
-    """Return how many clean messages the window owns of each topic partition, and how many effects it saw."""
+    """Return how many clean messages the window owns of each topic partition, and how many effects lie in it."""
     nothing = F.lit(0).cast("bigint")
     sent, arrived = (_untouched(side.filter("is_plain"), scan) for side in (compared.sent, compared.arrived))
     inside = sent.select(*PLACE, F.col("inside").alias("sent"), nothing.alias("seen")).unionByName(
@@ -222,7 +223,7 @@ def _counts(compared: Compared, scan: BucketScan | None, looked: DataFrame | Non
 
 
 def _latencies(compared: Compared, scan: BucketScan | None, looked: DataFrame | None) -> DataFrame:
-    """Return per bucket the `micros` of the window's clean messages together, and what one `took`, by its hash."""
+    """Return per bucket the latency of the window's clean messages, `micros`, and that of a sampled one, `took`."""
     whole = _untouched(compared.together.filter("owned > 0"), scan)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
     micros = F.try_subtract("seen_micros", "done_micros").cast("decimal(38,0)").alias("micros")
@@ -235,7 +236,7 @@ def _latencies(compared: Compared, scan: BucketScan | None, looked: DataFrame | 
 def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
     """Return the topics and payloads that were sent cleanly and that an effect without identity shows as well.
 
-    What was left of the log may be the record of such an effect.
+    The remaining records of the log count as well, as one may be the record of such an effect.
     """
     by_position = scope.contract.identity is Identity.POSITION
     may_be_nameless = by_position or scope.evidence[Ledger.DELIVERED].may_lack_id

@@ -1,4 +1,4 @@
-"""Both sides of a window, and the log between them, read once and held against each other bucket by bucket.
+"""Reads both sides of a window and the log between them, each once, and compares them bucket by bucket.
 
 Docs: docs/explanation/prematch.md.
 """
@@ -33,16 +33,16 @@ from tieout.model import Ledger, Window
 
 SIDES: Final = (Ledger.PRODUCED, Ledger.DELIVERED)
 COMPARED_LEDGERS: Final = (*SIDES, Ledger.LOG)
-"""Both sides, and what lies between them where it is declared."""
+"""Both sides, and the log, where it is declared."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Both sides of a window, read once: their buckets, each side's and together, and the counts taken on the way.
+    """The buckets of a window, each side's and both together, and the counts that the same scan took.
 
-    `together` has one row a bucket: `is_dirty` where the sides differ, a position stands twice or a row is not plain;
-    `is_unclear` where only times are in question: a message may be late, or delivered before it was sent, or belong to
-    another window. `columns` are those that were compared, per pair of ledgers.
+    `together` has one row per bucket. `is_dirty`: the sides differ, a position occurs twice or a row is not plain.
+    `is_unclear`: only times are in question, as a message may be late, delivered before it was sent, or of another
+    window. `columns` are those that were compared, per pair of ledgers.
     """
 
     sent: DataFrame
@@ -56,7 +56,7 @@ class Compared:
 def compare(
     contract: Contract, window: Window, sides: Mapping[Ledger, Side], widths: Widths = STANDARD
 ) -> Compared:
-    """Read both sides, and the log where it is declared, once, and return their buckets; the rows are not kept."""
+    """Return the buckets of both sides, and of the log where it is declared: each is read once, and not kept."""
     columns = compared_columns({ledger: side.present for ledger, side in sides.items()})
     buckets, counts = {}, {}
     for ledger, side in sides.items():
@@ -70,13 +70,13 @@ def compare(
 
 
 def counted(side: Side) -> dict[str, int]:
-    """Return what a side's `counted` says of its rows, read once for it; nothing where it asks for nothing."""
+    """Return the values of a side's `counted`, for which its rows are read once; nothing where it has none."""
     totals = [column.alias(name) for name, column in side.counted.items()]
     return side.rows.agg(*totals).collect()[0].asDict() if totals else {}
 
 
 def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contract: Contract) -> DataFrame:
-    """Return one row a bucket: what is left of one ledger of each pair when the other is taken from it."""
+    """Return one row per bucket, with the differences between the ledgers of each pair, `is_dirty` and `is_unclear`."""
     is_plain = F.col("is_plain")
     of_sent, of_seen = (is_plain & (F.col("of") == ledger.value) for ledger in SIDES)
     words = [name for name in buckets[Ledger.PRODUCED].columns if name.startswith("word_")]
@@ -116,7 +116,7 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
 
 
 def _left(prefix: str) -> list[Column]:
-    """Return what is left of the rows and of each sum over a pair's plain rows, one side taken from the other."""
+    """Return the differences between a pair's ledgers: in the number of plain rows, and in each sum over them."""
     one, other = PAIRS[prefix]
     sign = F.when(F.col("of") == one.value, 1).when(F.col("of") == other.value, -1)
     values = (F.col("rows"), *[F.col(f"{prefix}{name}") for name in SUMS])

@@ -1,4 +1,4 @@
-"""Effects before their sends: no two clocks that are right show one, so that nobody can vouch for its message.
+"""Effects before their sends: correct clocks never show one, so a message that has one is not clean.
 
 Docs: docs/reference/taxonomy.md, section 8.
 """
@@ -13,9 +13,9 @@ from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE
 
 
 def comes_before(contract: Contract, seen_at: Column, sent_at: Column) -> Column:
-    """Return whether an effect lies before a send by more than clocks may differ, one of which keeps seconds.
+    """Return whether an effect lies before a send by more than `clock_skew` and the second that a coarse clock rounds.
 
-    A time that is an unset clock's is no time: it lies before nothing, and keeps its ledger from covering.
+    The time of an unset clock is no time: it lies before nothing, and keeps its ledger from covering.
     """
     apart = contract.clock_skew + COARSEST_CLOCK
     is_dated = seen_at >= F.lit(EARLIEST_PLAUSIBLE)

@@ -1,13 +1,14 @@
-"""Fingerprints: each side in one scan, as sums per bucket of positions that cancel where both sides agree.
+"""Fingerprints: one scan of each side, which adds up hashes per bucket of positions.
 
-A bucket is a short run of positions of one topic partition. Of its rows the count is kept, and sums of two independent
-64-bit hashes, each of which binds everything that both ledgers carry of a message: id, position, contents, and which of
-them are null. Sums, not XOR: two equal rows must not cancel each other. A hash is added as two 32-bit halves: whole
-ones overflow, which ANSI mode refuses. Which positions a bucket has is kept exactly, one bit each, so that a position
-that stands twice is seen whatever the hashes say.
+A bucket is a short run of offsets of one topic partition: 128 by default. Its fingerprint is the number of its rows and
+the sums of two independent 64-bit hashes. Each hash covers everything that both ledgers have of a message: id,
+position, contents, and which of them are null. Where both sides have the same messages, their fingerprints are equal.
+Hashes are added and not combined by XOR, under which two equal rows would cancel each other. They are added as 32-bit
+halves, because sums of whole ones overflow, which ANSI mode refuses. A bucket's positions are kept exactly, one bit
+each, so a position that occurs twice is seen whatever the hashes say.
 
-Two sides that differ in a bucket agree in all four sums with a probability of about 2^-128, as far as xxHash64 under
-two seeds is as good as random; over a billion buckets that is less than 10^-28. `match: full` does without.
+Two sides that differ in a bucket agree in all four sums with a probability of about 2^-128, if xxHash64 under two seeds
+is as good as random; over a billion buckets that is less than 10^-28. `match: full` does without prematch.
 Docs: docs/explanation/prematch.md.
 """
 
@@ -29,7 +30,7 @@ from tieout.model import Identity, Ledger, Window
 COMPARED: Final = (
     "message_id", "topic", "partition", "offset", "payload_hash", "key_hash", "header_hash", "record_timestamp",
 )  # fmt: skip
-"""What a message carries on both sides, as far as their sources have it."""
+"""The columns that are compared, as far as both sources have them."""
 BUCKET: Final = ("topic", "partition", "bucket")
 SUMS: Final = ("first_low", "first_high", "second_low", "second_high")
 PAIRS: Final = {
@@ -37,13 +38,13 @@ PAIRS: Final = {
     "log_": (Ledger.PRODUCED, Ledger.LOG),
     "read_": (Ledger.LOG, Ledger.DELIVERED),
 }
-"""Which ledgers are held against each other, and what the names of their hashes begin with."""
+"""The pairs of ledgers that are compared, by the prefix of their hashes' names."""
 Shared: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Per pair, by what its names begin with, the columns that both ledgers have of a message."""
+"""The columns of a message that both ledgers of a pair have, by the pair's prefix."""
 HASHES: Final = ("first", "second")
 _BITS_OF_PART: Final = 2
 PARTS: Final = 1 << _BITS_OF_PART
-"""In so many parts of a bucket times are held against each other."""
+"""Times are compared in this many parts of a bucket separately."""
 _BITS_OF_WORD: Final = 6
 _ID_BITS: Final = 64
 _LOW_HALF: Final = 0xFFFFFFFF
@@ -54,7 +55,7 @@ _SAMPLE_TIME_BITS: Final = 36
 
 @dataclass(frozen=True)
 class Widths:
-    """How wide keys and buckets are: `bucket_bits` positions are one bucket, ids are compared by `id_bits` first.
+    """How wide buckets and id hashes are: a bucket has 2^`bucket_bits` offsets, an id hash `id_bits` bits.
 
     Results do not depend on either; the tests make them narrow.
     """
@@ -70,7 +71,7 @@ STANDARD: Final = Widths()
 class Side:
     """One ledger as prematch reads it: conformed rows, which of their columns its source has, and counts.
 
-    `counted` are aggregates that the scan takes on its way, by name.
+    `counted` are further aggregates that the same scan computes, by name.
     """
 
     rows: DataFrame
@@ -79,9 +80,10 @@ class Side:
 
 
 def compared_columns(present: Mapping[Ledger, frozenset[str]]) -> Shared:
-    """Return per pair of `PAIRS` the columns that both sources have and that a message must not change on its way.
+    """Return per pair of `PAIRS` the columns that both sources have and whose values must not change on the way.
 
-    What senders know is held against them alone: log and output have only what senders lack to agree on.
+    Columns that `produced` has are compared with `produced`. `log` and `delivered` are compared on the columns that it
+    lacks.
     """
     found: dict[str, tuple[str, ...]] = {}
     for prefix, (one, other) in PAIRS.items():
@@ -93,9 +95,9 @@ def compared_columns(present: Mapping[Ledger, frozenset[str]]) -> Shared:
 
 
 def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
-    """Return whether a send is an acknowledged one, in no transaction or a committed one, and knows its position.
+    """Return whether a send is acknowledged, in no transaction or a committed one, and has a position.
 
-    Where a source shows no positions at all, no row needs one.
+    If its source has no positions at all, no row needs one.
     """
     return _sure(
         (F.col("outcome") == "acked")
@@ -108,13 +110,13 @@ def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
 
 
 def is_plain_effect(present: frozenset[str]) -> Column:
-    """Return whether a row of the output is a certain effect that knows its time, and its position as above."""
+    """Return whether an output row is a certain effect with a time and, as above, a position."""
     is_ok = F.coalesce(F.col("outcome"), F.lit("ok")) == "ok"
     return _sure(is_ok & _is_placed(present) & _is_committed(present) & F.col("processed_at").isNotNull())
 
 
 def is_plain_record(contract: Contract) -> Column:
-    """Return whether a row of the log is a dated record of a message, in no transaction."""
+    """Return whether a log row is the record of a message, with a time and in no transaction."""
     is_data = ~F.coalesce("is_control", F.lit(False))
     in_none = F.coalesce(F.lower("transaction_state"), F.lit("none")) == "none"
     return _sure(
@@ -135,17 +137,17 @@ def buckets_of(
     compared: Shared,
     widths: Widths,
 ) -> DataFrame:
-    """Return one row a bucket of the side, with what its plain rows add up to, and how many rows are not plain.
+    """Return per bucket of the side one row with the sums of its plain rows, and one that counts all others.
 
     | topic | partition | bucket | rows | first_low … | words   | last | earliest … | inside | micros | sample | rough |
     |-------|-----------|--------|------|-------------|---------|------|------------|--------|--------|--------|-------|
     | a     | 0         | 7     | 128  | …           | [-1, -1] | 1023 | 10:00:01  | 128    | …      | …      | 0     |
 
-    `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`; of each of the
-    bucket's `PARTS`, `began_…` is the latest `attempted_at`, and `seen_…` the earliest `processed_at`. `inside` counts
-    rows of the window, `micros` adds the times up from the window's start, `sample` is the time of the message with the
-    least hash. There are sums for each pair that the ledger is of. Rows of other groups are left out; of rows that
-    could not be read only `counted` tells.
+    `last` is the highest offset; `earliest` and `latest` are of `done_at` or `processed_at`. For each of the bucket's
+    `PARTS`, `began_…` is the latest `attempted_at` and `seen_…` the earliest `processed_at`. `inside` counts rows of
+    the window, `micros` adds up their times since its start, and `sample` is the time of the message with the lowest
+    hash. Each pair that the ledger belongs to has its sums. Rows of other groups are left out; rows that could not be
+    read are in `counted` alone.
     """
     known = hashed(side, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
     micros = F.unix_micros("time") - F.lit(_micros(window))
@@ -173,8 +175,8 @@ def buckets_of(
 def _bounds(ledger: Ledger, widths: Widths) -> dict[str, Column]:
     """Return the latest send, or the earliest effect, of each part of a bucket.
 
-    An effect comes before its send where it lies before it by more than clocks may differ: the shorter the run of
-    positions that is compared as one, the rarer do messages of different moments look as if one did.
+    These show whether an effect comes before its send by more than clocks may differ. The shorter the part, the rarer
+    do two messages of different moments look like that.
     """
     if ledger is Ledger.LOG:
         return {}
@@ -187,14 +189,14 @@ def _bounds(ledger: Ledger, widths: Widths) -> dict[str, Column]:
 def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> DataFrame:
     """Return a ledger's rows with their hashes, `time`, `own_time`, `is_plain` and `is_rough`.
 
-    Of each pair that the ledger is of there are two hashes, as `hashes_of` names them. `time` is that of the
-    acknowledgement, `own_time` that of the attempt; both are the effect's on the other side, and null in the log. Rows
-    of other groups, such as could not be read, and what states the bounds of a log, are neither plain nor rough.
+    Each pair that the ledger belongs to has two hashes, named by `hashes_of`. For a send, `time` is that of its
+    acknowledgement and `own_time` that of the attempt; for an effect both are its own; in the log both are null. Rows
+    of other groups, unreadable rows, and rows that only state a log's bounds are neither plain nor rough.
     """
     rows = side.rows
     is_ours, plain, time, own_time = _told_of(side, ledger, contract)
     if "content" in side.present:
-        # What a file lacks is unverifiable, also where the other side has nothing either.
+        # A content that the file has no column for is unverifiable, even if the other side has null.
         plain &= ~is_lacking_contents()
     is_good = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
     hashes = {
@@ -214,7 +216,7 @@ def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> 
 
 
 def hashes_of(compared: Shared, ledger: Ledger | None = None) -> list[str]:
-    """Return the names of the hashes of all pairs, or of those that the ledger is of."""
+    """Return the names of the hashes of all pairs, or of those that the ledger belongs to."""
     return [
         f"{prefix}{name}"
         for prefix in compared
@@ -224,7 +226,7 @@ def hashes_of(compared: Shared, ledger: Ledger | None = None) -> list[str]:
 
 
 def _told_of(side: Side, ledger: Ledger, contract: Contract) -> tuple[Column, Column, Column, Column]:
-    """Return of a ledger's rows whether they count, whether they are plain, and the times that `hashed` tells."""
+    """Return whether a ledger's rows count, whether they are plain, and the `time` and `own_time` of `hashed`."""
     if ledger is Ledger.PRODUCED:
         return F.lit(True), is_plain_attempt(contract, side.present), done_at(), F.col("attempted_at")
     if ledger is Ledger.DELIVERED:
@@ -238,13 +240,13 @@ def bucket_of(widths: Widths) -> Column:
 
 
 def id_hash(widths: Widths) -> Column:
-    """Return as many bits of the hash of a row's `message_id` as ids are compared by first."""
+    """Return the hash of a row's `message_id`, cut to `id_bits` bits."""
     whole = F.xxhash64("message_id")
     return whole if widths.id_bits == _ID_BITS else F.shiftrightunsigned(whole, _ID_BITS - widths.id_bits)
 
 
 def _sums(hashes: Sequence[str]) -> dict[str, Column]:
-    """Return the sums of hashes, whose names end as `SUMS` do."""
+    """Return the sums of the hashes' halves; their names end as `SUMS` do."""
     return {
         f"{name}_{half}": F.sum(value)
         for name in hashes
@@ -260,7 +262,7 @@ def _sure(condition: Column) -> Column:
 
 
 def _is_named(contract: Contract) -> Column:
-    """Return whether a row shows the id of its message, where that is what messages are known by."""
+    """Return whether a row has the id of its message; always so where the identity is the position."""
     return F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
 
 
@@ -271,9 +273,10 @@ def _is_placed(present: Collection[str]) -> Column:
 
 
 def _is_committed(present: frozenset[str]) -> Column:
-    """Return whether a row belongs to no transaction, or to one of which nothing but its commit is told by this row.
+    """Return whether a row belongs to no transaction, or says that its transaction was committed.
 
-    Other rows may contradict that: `remainder.py` leaves the whole transaction to the rules if any of it is left.
+    Other rows may contradict it: if a message of a transaction is not clean, `remainder.py` leaves all of it to the
+    rules.
     """
     if "transaction_state" not in present:
         return F.lit(True)
@@ -288,8 +291,8 @@ def _is_ours(contract: Contract) -> Column:
 def _hashes(compared: tuple[str, ...]) -> tuple[Column, Column]:
     """Return two hashes of a row under different seeds.
 
-    Spark's xxhash64 takes each column's hash as the next one's seed and mixes in a text's length, so that ('a', 'bc')
-    is not ('ab', 'c'); but it passes over nulls, so a number says which columns are null.
+    Spark's xxhash64 takes each column's hash as the seed of the next and includes a text's length, so ('a', 'bc')
+    differs from ('ab', 'c'). It skips nulls, so a number that says which columns are null is hashed first.
     """
     marks = F.lit(0)
     for place, name in enumerate(compared):
@@ -315,7 +318,7 @@ def _micros(window: Window) -> int:
 
 
 def _sampled(window: Window, lot_of: str) -> Column:
-    """Return a row's hash with its time in milliseconds behind it, so that the least tells one message's time."""
+    """Return a row's hash with its time in milliseconds as low bits: the lowest value has the time of one message."""
     base = _micros(window) // 1000 - 365 * _DAY_MILLIS
     limit = (1 << _SAMPLE_TIME_BITS) - 1
     millis = F.greatest(F.lit(0), F.least(F.lit(limit), F.unix_millis("time") - F.lit(base)))
@@ -324,5 +327,5 @@ def _sampled(window: Window, lot_of: str) -> Column:
 
 
 def sampled_millis(sample: Column) -> Column:
-    """Return the time within a sample, in milliseconds since the same moment on both sides."""
+    """Return the time in a sample, in milliseconds since a moment that is the same on both sides."""
     return sample.bitwiseAND((1 << _SAMPLE_TIME_BITS) - 1)

@@ -1,4 +1,4 @@
-"""The broker's side as prematch asks it: the bounds of each partition's log, and what it may not show for good.
+"""The log for prematch: the bounds of each partition's log, what its rows state of them, and whether it is compacted.
 
 Docs: docs/reference/taxonomy.md, section 1 (Visible) and section 7, traps 1 and 8.
 """
@@ -23,7 +23,7 @@ _STATED_BOUNDS: Final = {
 
 
 def as_records(rows: DataFrame) -> DataFrame:
-    """Return rows of the log with what they leave unsaid: in no transaction, and no control record."""
+    """Return rows of the log with defaults for nulls: in no transaction, and no control record."""
     state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
     return rows.withColumns(
         {"transaction_state": state, "is_control": F.coalesce("is_control", F.lit(False))}
@@ -31,7 +31,7 @@ def as_records(rows: DataFrame) -> DataFrame:
 
 
 def statements_of(scope: Scope) -> DataFrame:
-    """Return what the log's rows say of its bounds, once each, as rows without an offset."""
+    """Return the log's statements of its bounds, once each, as rows without an offset."""
     told = ("topic", "partition", *_STATED_BOUNDS.values(), "observed_at")
     is_told = [F.col(name).isNotNull() for name in (*_STATED_BOUNDS.values(), "observed_at")]
     rows = scope.rows(Ledger.LOG)
@@ -43,13 +43,12 @@ def statements_of(scope: Scope) -> DataFrame:
 
 
 def bounds_of(scope: Scope) -> DataFrame:
-    """Return per topic partition the log's bounds: what a covering log must hold lies in `[log_start, log_end)`.
+    """Return the log's bounds per topic partition: a covering log has all records of `[log_start, log_end)`.
 
-    Of several statements the latest observed holds; what none states comes from the rows, and where there are none
-    from the other bounds. Only a start that is stated (`stated_start`) says that what lies below it was there once:
-    the rows may be a part of the log. `first_unstable` is the last stable offset, or the lowest open record's, null
-    where nothing is unstable; `last_offset` is the highest record's. `has_epochs`: some of its records are not of the
-    first leader.
+    Of several statements the latest observed holds. A bound that none states comes from the rows, or without rows from
+    the other bounds. Only a stated start (`stated_start`) shows that records below it once existed: the rows may be a
+    part of the log. `first_unstable` is the last stable offset, or that of the lowest open record; null where nothing
+    is unstable. `last_offset` is that of the highest record. `has_epochs`: some records are not of the first leader.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {

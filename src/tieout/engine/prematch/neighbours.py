@@ -1,8 +1,8 @@
-"""Which positions are left to the rules, given which are odd: these, and those that stand next to them.
+"""Finds the positions that are left to the rules: those that are not clean (`odd`), and their neighbours.
 
-Neighbours are found without sorting positions. A span of 32 offsets has its positions as bits, once from the left and
-once from the right, and what follows a bit is found by adding: a carry runs through the offsets that nobody has. Spans
-of 64 would overflow, which ANSI mode refuses.
+Positions are not sorted for it. A span of 32 offsets has one bit per position (`standing`), once from the left and once
+from the right. The next position after a bit is found by addition: the carry runs through the offsets that have no
+position. Spans of 64 would overflow, which ANSI mode refuses.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _BITS: Final = 5
 _LAST: Final = (1 << _BITS) - 1
 _WAYS: Final = ("", "_back")
 EIGHT_BITS: Final = 3
-"""Marks are kept for eight offsets together."""
+"""A row of marks covers eight offsets, 2^3."""
 _ALL: Final = (1 << (1 << _BITS)) - 1
 
 
 def bits_at(offset: Column, condition: Column | None = None) -> dict[str, Column]:
-    """Return an offset's bit in its span, from the left and from the right, by the end of its name; 0 unless it holds.
+    """Return an offset's bit in its span, from the left and from the right, by suffix; 0 unless the condition holds.
 
-    A null offset has the last bit of a span of its own, which stands before all others.
+    A null offset has the last bit of a span of its own, which comes before all others.
     """
     place = F.coalesce(offset.bitwiseAND(_LAST), F.lit(_LAST)).cast("int")
     one, nothing = F.lit(1).cast("bigint"), F.lit(0).cast("bigint")
@@ -37,7 +37,7 @@ def bits_at(offset: Column, condition: Column | None = None) -> dict[str, Column
 
 
 def bits_of_marks(is_unclean: Column) -> dict[str, Column]:
-    """Return what `left_of` asks of marks, as bits of rows, to be joined by OR: their `offset`, and if it is odd."""
+    """Return the bits of a row for `left_of`, to be combined by OR: that its `offset` is there, and if it is odd."""
     told = {"standing": None, "odd": is_unclean}
     return {
         f"{name}{way}": bit
@@ -47,7 +47,7 @@ def bits_of_marks(is_unclean: Column) -> dict[str, Column]:
 
 
 def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
-    """Return what is left of positions, kept: the odd ones, those next to them, and each partition's position 0.
+    """Return the odd positions, those next to them, and each partition's position 0, materialised.
 
     The `marks` are those of a `BucketScan`.
 
@@ -57,8 +57,8 @@ def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     | a     | 0         | 1     | 1 << 8   | …   |   | a     | 0         | 3      | false  | true    |
     |       |           |       |          |     |   | a     | 0         | 8      | true   | true    |
 
-    Odd are positions that are not clean, and such of them as are `forced`. `is_left` is false of a position 0 that
-    nothing but the rule about it leaves.
+    Odd are the positions that are not clean, and the `forced` ones that are there. `is_left` is false for a position 0
+    that is returned only because it is the first.
     """
     spans = _with_near(_spans(marks, forced))
     told = ("odd", "near", "near_back")
@@ -78,7 +78,7 @@ def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
 
 
 def _spans(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
-    """Return one row a span, with bits for the positions that are `standing` there and for those that are `odd`."""
+    """Return one row per span, with bits for the positions that are there (`standing`) and for the `odd` ones."""
     names = [f"{name}{way}" for name in ("standing", "odd") for way in _WAYS]
     known = marks.select(*PLACE, F.shiftright("eight", _BITS - EIGHT_BITS).alias("span"), *names)
     if forced is not None:
@@ -92,7 +92,7 @@ def _spans(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
 
 
 def _with_near(spans: DataFrame) -> DataFrame:
-    """Return the spans with `near`, the bits that follow an odd one, and `near_back`, the same from the right."""
+    """Return the spans with `near`, the positions that follow an odd one, and `near_back`, the same from the right."""
     in_order = Window.partitionBy(*PLACE).orderBy("span")
     carried = {
         "": F.lag(_ends_odd("")).over(in_order),
@@ -102,7 +102,7 @@ def _with_near(spans: DataFrame) -> DataFrame:
 
 
 def _following(way: str, carry: Column) -> Column:
-    """Return the bits that follow an odd one, or that come first where what was before ended with an odd one."""
+    """Return the bits that follow an odd one; the first bit does if the span before ends with an odd one."""
     standing, odd = F.col(f"standing{way}"), F.col(f"odd{way}")
     gaps = F.bitwise_not(standing).bitwiseAND(F.lit(_ALL))
     carried = F.when(carry, F.lit(1)).otherwise(F.lit(0))
@@ -110,7 +110,7 @@ def _following(way: str, carry: Column) -> Column:
 
 
 def _ends_odd(way: str) -> Column:
-    """Return whether the highest of the bits is odd: then the odd ones are a greater number than the others."""
+    """Return whether the highest bit is odd: then the odd bits, as a number, are greater than the others."""
     odd = F.col(f"odd{way}")
     return odd > F.col(f"standing{way}").bitwiseXOR(odd)
 

@@ -1,7 +1,8 @@
-"""Orders that a scan shows: of rows that rise with their offset, none has to be sorted to know it.
+"""Finds groups of rows whose values do not rise with the offset, in one scan and without sorting all rows.
 
-A task reads some hundred thousand rows at a time and tells of each group in them how far it reaches, and whether it
-rises; what is sorted by all tasks together are these few. Needs Python and pyarrow beside the executors.
+A task reads half a million rows at a time. For each group in them it reports spans: the first and last offset, their
+values, and whether the values rise in between. Only these few spans are sorted, by all tasks together. Executors need
+Python and pyarrow.
 Docs: docs/explanation/prematch.md.
 """
 
@@ -18,11 +19,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 ROWS_PER_BATCH: Final = 1 << 19
-"""So many rows are looked at together: some 20 MB beside each task."""
+"""Rows that a task checks together: some 20 MB in its Python worker."""
 ROWS_PER_SPAN: Final = 128
-"""A span has so many rows on average, or more."""
+"""A span has at least this many rows on average."""
 MAX_NAMED_GROUPS: Final = 1_000
-"""Up to so many groups that may not rise are named; where there are more, all rows are in doubt."""
+"""Up to this many groups that may not rise are named; if there are more, all rows are in doubt."""
 
 _SPAN: Final = (
     "number int, alike bigint, first bigint, last bigint, least bigint, greatest bigint, is_monotonic boolean"
@@ -31,21 +32,21 @@ _SPAN: Final = (
 
 @dataclass(frozen=True)
 class Order:
-    """What may rise with the offset: the expression `value`, a whole number, among rows that are alike in columns."""
+    """An order to check: the whole number `value`, an expression, rises with the offset among rows equal in `alike`."""
 
     alike: tuple[str, ...]
     value: str
 
     def group(self) -> Column:
-        """Return a row's group as a hash: two groups of one hash can but look as if they did not rise."""
+        """Return a row's group as a hash: two groups with the same hash can only look as if they did not rise."""
         return F.xxhash64(*self.alike)
 
 
 def is_nonmonotonic(rows: DataFrame, orders: Sequence[Order]) -> Column | None:
-    """Return whether a scan does not show that the values of a row's group rise with the offset.
+    """Return whether a row is of a group whose values, as far as a scan shows, may not rise with the offset.
 
-    None if there is no such group: of any two rows of one group, the one at the higher offset has no lower value.
-    Rows without an offset or without a value have no place in an order.
+    None if there is no such group. Values rise if, of any two rows of a group, the one at the higher offset has no
+    lower value. Rows without an offset or without a value have no place in an order.
     """
     columns = [F.col("offset")]
     for number, order in enumerate(orders):
@@ -78,13 +79,13 @@ def is_nonmonotonic(rows: DataFrame, orders: Sequence[Order]) -> Column | None:
 
 
 def _spans(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the spans of a task's rows: of each order, from how many rows at once, one a group.
+    """Yield the spans of a task's rows, for each order and each `ROWS_PER_BATCH` rows.
 
     | number | alike | first | last | least | greatest | is_monotonic |
-    |--------|-------|-------|------|-------|----------|-----------|
-    | 0      | 81…   | 0     | 6553 | 17    | 13_122   | true      |
+    |--------|-------|-------|------|-------|----------|--------------|
+    | 0      | 81…   | 0     | 6553 | 17    | 13_122   | true         |
 
-    `first` and `last` are offsets, `least` and `greatest` the values in between.
+    `first` and `last` are offsets, `least` and `greatest` the values there.
     """
     for rows in _many_at_once(batches):
         offset, *columns = rows.columns
@@ -95,7 +96,7 @@ def _spans(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _spans_of(number: int, rows: pa.Table) -> pa.RecordBatch:
-    """Return the spans of one order, given some rows at least."""
+    """Return the spans of one order, given at least one row."""
     in_order = rows.sort_by([("alike", "ascending"), ("offset", "ascending")])
     alike, offset, value = (in_order[name].combine_chunks() for name in ("alike", "offset", "value"))
     is_same = pc.equal(alike[1:], alike[:-1])
@@ -117,10 +118,10 @@ def _spans_of(number: int, rows: pa.Table) -> pa.RecordBatch:
 
 
 def _jumps(steps: pa.Array) -> pa.Array:
-    """Return which steps from one offset to the next begin a span: the longest, if they leave any offset out.
+    """Return which steps from one offset to the next begin a new span: the longest ones, if they skip an offset.
 
-    They are at most one in `ROWS_PER_SPAN`. A task reads its files in any order, and between the rows of two files lie
-    those of other tasks.
+    At most one step in `ROWS_PER_SPAN` does. A task reads its files in any order, and between the rows of two files may
+    lie those of other tasks.
     """
     most = min(len(steps) - 1, len(steps) // ROWS_PER_SPAN)
     longest = pc.select_k_unstable(steps, most + 1, [("", "descending")])
@@ -129,7 +130,7 @@ def _jumps(steps: pa.Array) -> pa.Array:
 
 
 def _many_at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows of the batches, some `ROWS_PER_BATCH` at a time."""
+    """Yield the rows of the batches, about `ROWS_PER_BATCH` at a time."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)

@@ -1,8 +1,8 @@
-"""Clean messages that an order may be broken with: those next to what is left to the rules, or that fall themselves.
+"""Clean messages that rules about order need: those next to the remainder, and those that are out of order.
 
-Rules about order compare neighbours: of a session by its sequence, of a reader or a key by offset. So a clean message
-matters where its neighbour is left to the rules, or where the two of them fall. Most windows have neither: a scan shows
-that all values rise with their offsets, and only groups of which it does not are sorted.
+Rules about order compare neighbours: of a session by sequence, of a consumer or a key by offset. So a clean message
+matters if its neighbour is left to the rules, or if the two are out of order. Most windows have neither: a scan shows
+that all values rise with their offsets. Only partitions for which it does not are sorted.
 Docs: docs/explanation/prematch.md.
 """
 
@@ -34,7 +34,7 @@ def orders_of(
     left: Mapping[Ledger, DataFrame],
     placed: DataFrame | None,
 ) -> dict[str, DataFrame]:
-    """Return the clean messages that rules about order have to see, by the name of their table in a bucket.
+    """Return the clean messages that rules about order need, by the name of their table in a bucket.
 
     Args:
         scope: The whole window.
@@ -71,9 +71,9 @@ def orders_of(
 
 
 def _shows_turns(scope: Scope) -> bool:
-    """Return whether the output shows who was handed what and when, and the keys where only these have an order.
+    """Return whether the output shows who processed what and when, and the keys where only these have an order.
 
-    A queue promises no order of handing out.
+    A queue promises no order of delivery.
     """
     shows_keys = scope.contract.ordering != "key" or scope.has(Ledger.PRODUCED, "key_hash")
     shows_readers = scope.has(Ledger.DELIVERED, "consumer_id", "generation", "processed_at")
@@ -81,7 +81,7 @@ def _shows_turns(scope: Scope) -> bool:
 
 
 def _sends(scope: Scope, sent: DataFrame, points: DataFrame, log: DataFrame | None) -> DataFrame:
-    """Return the sends next to what is left or out of order, with who wrote their records, where the log says it."""
+    """Return the sends next to the remainder or out of order, with their record's producer id if the log has it."""
     by = [*SESSION, *PLACE, *(["key_hash"] if scope.contract.ordering == "key" else [])]
     known = sent.filter(F.col("sequence").isNotNull())
     found = _next_to(known, points, by, ["sequence", "offset"], ["offset"])
@@ -94,7 +94,7 @@ def _sends(scope: Scope, sent: DataFrame, points: DataFrame, log: DataFrame | No
 
 
 def _orders_of_output(scope: Scope) -> list[Order]:
-    """Return the orders without which no position, of a key or of all, can have come before a lower one."""
+    """Return the orders to check: while they hold, no position of a partition or key came before a lower one."""
     orders = [Order(PLACE, "unix_micros(processed_at)")]
     if scope.has(Ledger.DELIVERED, "delivery_sequence"):
         orders.append(Order((*PLACE, "consumer_id"), "delivery_sequence"))
@@ -104,7 +104,7 @@ def _orders_of_output(scope: Scope) -> list[Order]:
 def _doubted(
     every: DataFrame, clean: DataFrame, orders: Sequence[Order], uncertain: Column | None
 ) -> DataFrame | None:
-    """Return the clean rows of partitions in which some rows may not rise, or are uncertain; None where none are."""
+    """Return the clean rows of partitions that are `uncertain` or have rows that may not rise; None where none are."""
     condition = is_nonmonotonic(every, orders)
     falling = None if condition is None else _places_of(every.filter(condition))
     found = [one for one in (falling, uncertain) if one is not None]
@@ -112,9 +112,9 @@ def _doubted(
 
 
 def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
-    """Return where what is left may stand in an order, kept: its rows, each with any key and number of its message.
+    """Return where the remainder may lie in an order, materialised: its rows, with each key and number of the message.
 
-    The rules decide which of its positions, keys and numbers a message has: every one of them is a point.
+    The rules decide which of its positions, keys and numbers a message has, so each of them is a point.
     """
     facts = ("sequence", *SESSION, "consumer_id", "generation", "key_hash")
     rows = [
@@ -149,9 +149,10 @@ def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
 
 
 def _uncertain_places(scope: Scope, points: DataFrame) -> Column | None:
-    """Return whether a row lies where a message is left of which several rows say where or when it was sent.
+    """Return whether a row lies in a partition of a remaining message whose place in an order is uncertain.
 
-    None where there is none. Which of its rows count only the rules know, so no scan of rows shows its order.
+    Its rows show several positions or sequences, or a row lacks its position. Only the rules know which rows count, so
+    no scan of rows shows its order. None where there is no such message.
     """
     if scope.contract.identity is Identity.POSITION:
         return None
@@ -172,7 +173,7 @@ def _uncertain_places(scope: Scope, points: DataFrame) -> Column | None:
 
 
 def _places_of(rows: DataFrame) -> Column | None:
-    """Return whether a row lies in a partition that some of these rows lie in, by a hash; None where there are none."""
+    """Return whether a row lies in a partition of these rows, by a hash; None where there are no rows."""
     place = F.xxhash64(*PLACE)
     hashes = rows.select(place.alias("place")).distinct().limit(_PLACES_TOLD_APART + 1).collect()
     if len(hashes) > _PLACES_TOLD_APART:
@@ -183,11 +184,11 @@ def _places_of(rows: DataFrame) -> Column | None:
 def _next_to(
     clean: DataFrame, points: DataFrame, by: Sequence[str], at: Sequence[str], values: Sequence[str]
 ) -> DataFrame:
-    """Return the clean rows that stand, in the order of `at`, next to a point, or that fall or are fallen behind.
+    """Return the clean rows that, in the order of `at`, are next to a point or out of order with a neighbour.
 
-    What lies between two rows that are left out rises, so that no two of those that are returned, or points, are
-    neighbours in a wrong order unless they are so among all. Of a group in which some rows lack a value, that need not
-    be so: all its rows are returned.
+    Values rise over the rows that are left out. So two returned rows or points that become neighbours are out of order
+    only if they are so among all rows. This may not hold for a group in which some rows lack a value: all its rows are
+    returned.
     """
     marks = points.filter(F.col(at[0]).isNotNull()).select(*by, *at).distinct()
     every = clean.withColumn("is_left", F.lit(False)).unionByName(

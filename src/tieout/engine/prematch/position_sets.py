@@ -1,7 +1,7 @@
-"""Sets of positions, or of buckets, as bits: so small that nearly every one can be sent to all executors.
+"""Sets of positions, or of buckets, as bits: small enough that nearly every set can be broadcast.
 
-What is left of a window is taken out of its rows many times. As rows, a few hundred thousand positions are too many to
-be sent around, and each time all rows would be shuffled and sorted beside them; as bits, they are a few thousand rows.
+A window's rows are filtered by such a set many times. As rows, a few hundred thousand positions are too many to be
+broadcast, and each filter would shuffle and sort all rows. As bits, they are a few thousand rows.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _WORD_BITS: Final = 6
 _SPAN_BITS: Final = 10
 _MOST_SPANS: Final = 1_000
 _MOST_RANGES: Final = 8
-"""How far scattered a set may be that `reach` still describes."""
+"""`reach` describes a set of up to this many ranges."""
 _WORDS: Final = 1 << (_SPAN_BITS - _WORD_BITS)
 
 
 def as_set(rows: DataFrame, number: str = "offset") -> DataFrame:
-    """Return the rows' numbers in their topic partitions as a set, kept: one row for 1,024 consecutive ones.
+    """Return the rows' numbers in their topic partitions as a set, materialised: one row per 1,024 numbers.
 
     | topic | partition | offset |   | s_topic | s_partition | s_span | s_words      |
     |-------|-----------|--------|   |---------|-------------|--------|--------------|
@@ -33,7 +33,7 @@ def as_set(rows: DataFrame, number: str = "offset") -> DataFrame:
     | a     | 0         | 65     |   | a       | 0           | null   | [0, 0, 0, …] |
     | a     | 0         | null   |   |         |             |        |              |
 
-    Null is a number as any other. Up to `FEW_ROWS` rows are sent to every executor, each of some 200 bytes.
+    Null is a number like any other. Up to `FEW_ROWS` rows, of some 200 bytes each, are broadcast.
     """
     known = rows.select(*PLACE, F.col(number).alias("number"))
     bit, nothing = F.expr("shiftleft(1L, cast(number & 63 as int))"), F.lit(0).cast("bigint")
@@ -41,15 +41,15 @@ def as_set(rows: DataFrame, number: str = "offset") -> DataFrame:
     words = [F.coalesce(F.bit_or(F.when(condition, bit)), nothing) for condition in is_there]
     spans = known.groupBy(*PLACE, _span(F.col("number")).alias("span")).agg(F.array(*words).alias("words"))
     found = materialised(spans.select(*[F.col(name).alias(f"s_{name}") for name in spans.columns]))
-    # To make a table of what is never more than the rows beside it spares sorting those.
+    # A hash table of the set, which never has more rows than the other side, spares sorting that side.
     return F.broadcast(found) if found.count() <= FEW_ROWS else found.hint("shuffle_hash")
 
 
 def reach(chosen: DataFrame, width: int = 1) -> Column | None:
-    """Return a condition on `offset` that holds at least for a set's numbers, each of which is of `width` offsets.
+    """Return a condition on `offset` that holds at least for a set's numbers, each of which covers `width` offsets.
 
-    It is a few ranges, by which files that keep the extremes of groups of rows leave whole groups unread. None where
-    the set reaches too far for that.
+    It consists of a few ranges, so that readers of files with minima and maxima per row group skip whole groups. None
+    where the set is too scattered for that.
     """
     found = {row["s_span"] for row in chosen.select("s_span").distinct().limit(_MOST_SPANS + 1).collect()}
     spans, size = sorted(found - {None}), width << _SPAN_BITS
@@ -66,12 +66,12 @@ def reach(chosen: DataFrame, width: int = 1) -> Column | None:
 
 
 def within(rows: DataFrame, chosen: DataFrame, number: Column | None = None) -> DataFrame:
-    """Return the rows whose number, their `offset` unless told, is in a set of their topic partition."""
+    """Return the rows whose number, by default their `offset`, is in the set of their topic partition."""
     return rows.join(chosen, _is_in(number), how="left_semi")
 
 
 def outside(rows: DataFrame, chosen: DataFrame | None, number: Column | None = None) -> DataFrame:
-    """Return the rows whose number is not in a set of their topic partition; all where there is no set."""
+    """Return the rows whose number is not in the set of their topic partition; all where there is no set."""
     return rows if chosen is None else rows.join(chosen, _is_in(number), how="left_anti")
 
 
@@ -87,5 +87,5 @@ def _span(number: Column) -> Column:
 
 
 def _word(number: Column) -> Column:
-    """Return the place among its span's words of the one that has the number's bit."""
+    """Return the index, in its span, of the word that has the number's bit."""
     return F.shiftright(number, _WORD_BITS).bitwiseAND(_WORDS - 1).cast("int")

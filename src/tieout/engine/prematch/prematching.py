@@ -1,9 +1,14 @@
-"""Prematch: what a comparison of fingerprints proves to be in order, no rule has to look at.
+"""Prematch: takes the clean messages out of a large window, so that the rules judge the remainder only.
 
-Each side is read once, and the log where one is declared, and fingerprints are compared. Where all agree, every message
-has one send, one record and one effect at the same position with the same content: it is clean. The rules are put to
-what is left, beside which the clean messages stand as sums. Where much is left, they are put to all. An output without
-positions is held against its sends id by id instead, as `by_id` has it. Docs: docs/explanation/prematch.md.
+1. `comparing` reads both sides once, and the log where one is declared, and adds up fingerprints per bucket of offsets.
+   Where they agree, each message has one send, one record and one effect, all with the same position and content.
+   Such a message is clean if it is also in time and its id occurs nowhere else.
+2. `bucket_scan` reads the buckets that differ again, and compares them position by position.
+3. `remainder` collects the rows that are not clean, and the clean ones next to them that the rules need.
+4. `clean_facts` adds up the clean messages: the statement counts them without a rule having read them.
+
+If too much remains, the rules judge all rows. Output without positions is compared by id instead: see `by_id`.
+Docs: docs/explanation/prematch.md.
 """
 
 from __future__ import annotations
@@ -34,15 +39,15 @@ from tieout.engine.topic_generations import with_topic_generations
 from tieout.model import SMALL_BYTES, Identity, Ledger, Window
 
 JUDGED: Final = frozenset({Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED})
-"""The ledgers that prematch understands; with any other declared, windows are judged in full."""
+"""The ledgers that prematch understands; if the contract declares any other, windows are judged in full."""
 
 
 def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
-    """Return whether prematch can tell the contract's windows by position, given the columns of each source.
+    """Return whether prematch can compare the contract's windows by position, given the columns of each source.
 
-    Both sides must show positions: they make buckets that are close in time, and tell whether anything stands twice.
-    Where keys have an order, a row of the output must show the key and the id of its message. A log must show what
-    messages are known by; and an output beside it may not name leaders, for what they lost was not passed for good.
+    Both sides must have positions: these make buckets of rows that are close in time, and show what occurs twice.
+    Where keys have an order, an output row must have the key and the id of its message. A log must have what identifies
+    messages. Beside a log, the output may not name leaders: the group did not pass for good what a leader lost.
     """
     if not _is_understood(contract, present):
         return False
@@ -58,7 +63,7 @@ def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) ->
 
 
 def is_eligible_by_id(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
-    """Return whether prematch can tell the contract's windows id by id, where ids are global."""
+    """Return whether prematch can compare the contract's windows by id, which takes global ids."""
     is_understood = _is_understood(contract, present)
     return is_understood and contract.identity is Identity.MESSAGE_ID and shows_ids_alone(present)
 
@@ -88,11 +93,11 @@ def prematched(
     opened: Mapping[Ledger, OpenLedger],
     progress: Callable[[str], None],
 ) -> Scope | None:
-    """Return a scope for the rules, or None where nothing was done.
+    """Return a scope for the rules, or None where the window is not prematched.
 
-    Its rows are what is left of the window, with the `clean` messages beside them, or all rows. Small windows are
-    judged at once: there the comparison costs more than it saves. Columnar files are read again where they have to be;
-    what had to be parsed is parsed once and kept.
+    Its rows are the window's remainder, with the `clean` messages beside them, or all rows. Small windows are not
+    prematched: the comparison would cost more than it saves. Large columnar files are read again where needed; other
+    sources are parsed once and kept.
     """
     present = {ledger: known.found.present for ledger, known in opened.items() if known.found is not None}
     has_positions = is_eligible(contract, present)
@@ -128,7 +133,7 @@ def prematched(
         if found is not None:
             progress(f"leaving out all but {found.size} rows, which are judged")
     except Exception as error:
-        # What does not read is found, named and left out where the ledgers are kept.
+        # `OpenLedger.kept` finds the inputs that cannot be read, names them and leaves them out.
         if not is_of_spark(error):
             raise
         progress(f"the comparison failed ({name_of_failure(error)}): judging every row instead")
@@ -138,7 +143,7 @@ def prematched(
 
 
 def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
-    """Return a ledger for prematch: as it was kept, else as it lies in its source."""
+    """Return a ledger for prematch: its kept rows, or else those of its source."""
     if kept is not None:
         return Side(kept.rows, kept.present, {})
     if opened.found is None:
@@ -147,9 +152,9 @@ def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
 
 
 def left_by_ids(scope: Scope, progress: Callable[[str], None]) -> Scope | None:
-    """Return the scope of what is left of the window, id by id; None where that is much.
+    """Return the scope of the window's remainder, compared by id; None where too much remains.
 
-    None as well where a position is not one message's for good, as in `left_by_positions`.
+    Also None where a position does not belong to one message for good, as in `left_by_positions`.
     """
     bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
     if not _is_for_good(scope, bounds):
@@ -162,10 +167,10 @@ def left_by_ids(scope: Scope, progress: Callable[[str], None]) -> Scope | None:
 
 
 def left_by_positions(scope: Scope, compared: Compared, progress: Callable[[str], None]) -> Scope | None:
-    """Return the scope of what is left of the window, position by position; None where that is much.
+    """Return the scope of the window's remainder, compared by position; None where too much remains.
 
-    None as well where a position is not one message's for good: where a topic was created anew, or the log is compacted
-    or has records that not every reader is given.
+    Also None where a position does not belong to one message for good: where a topic was recreated, or the log is
+    compacted or has records that not every reader gets.
     """
     bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
     if not _is_for_good(scope, bounds):
@@ -178,10 +183,10 @@ def left_by_positions(scope: Scope, compared: Compared, progress: Callable[[str]
 
 
 def _is_for_good(scope: Scope, bounds: DataFrame | None) -> bool:
-    """Return whether a partition's log alone says where a message stands, for good and to every reader.
+    """Return whether each position belongs to one message for good, and every reader gets its record.
 
-    Not where a topic was created anew, the log takes back or cuts off what it was given, or a key that has an order
-    lies in several partitions.
+    That is not so where a topic was recreated, the log is compacted or has records that are not stable yet, or a key
+    that has an order lies in several partitions.
     """
     if with_topic_generations(scope) is not scope or _crosses_partitions(scope):
         return False
@@ -192,7 +197,7 @@ def _is_for_good(scope: Scope, bounds: DataFrame | None) -> bool:
 
 
 def _crosses_partitions(scope: Scope) -> bool:
-    """Return whether a key that has an order was sent to several partitions of a topic, as sends and log show it."""
+    """Return whether sends and log show a key that has an order in several partitions of a topic."""
     if scope.contract.ordering != "key" or not scope.has(Ledger.PRODUCED, "key_hash", *POSITION):
         return False
     is_placed = F.coalesce(F.col("offset") >= 0, F.lit(False))
@@ -205,14 +210,14 @@ def _crosses_partitions(scope: Scope) -> bool:
         is_same = F.col("message_id") == F.col("sent_id")
         logged = scope.rows(Ledger.LOG).join(small_side(materialised(unplaced)), is_same, how="inner")
         placed = placed.unionByName(logged.select(*PLACE, "order_key"))
-    # By a hash: two keys of one hash can but look as if one lay in both their partitions.
+    # By a hash: two keys with the same hash can only look like one key that lies in both their partitions.
     of_key = placed.groupBy(F.xxhash64("topic", "order_key").alias("key_hash"))
     ends = of_key.agg(F.min("partition").alias("low"), F.max("partition").alias("high"))
     return not ends.filter(F.col("low") < F.col("high")).isEmpty()
 
 
 def left_over(scope: Scope, compared: Compared, remainder: Remainder, bounds: DataFrame | None) -> Scope:
-    """Return the scope of what is left of a window, with its clean messages beside it."""
+    """Return the scope of a window's remainder, with its clean messages beside it."""
     remainder = with_ends(scope, compared, remainder)
     spark = scope.rows(Ledger.PRODUCED).sparkSession
     empty = {ledger: no_rows(spark, SCHEMAS[ledger]) for ledger in compared_ledgers(scope)}

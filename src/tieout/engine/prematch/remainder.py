@@ -1,8 +1,8 @@
-"""What the fingerprints leave over: the messages of a window that are not clean, and every row that may touch them.
+"""The remainder: the messages of a window that are not clean, and every clean row that the rules about them need.
 
-Positions that are not clean are left for the rules, and with them: each row whose id stands elsewhere too; the
-neighbours of what is left, which tell where a run of breaks ends; the first position of a partition; and the records at
-which the log, one of its leaders or the window begins or ends. Docs: docs/explanation/prematch.md.
+The positions that are not clean remain, and with them: each row whose id occurs elsewhere too; the neighbours of what
+remains, which show where a run of breaks ends; the first position of a partition; and the records at which the log,
+one of its leaders or the window begins or ends. Docs: docs/explanation/prematch.md.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from tieout.engine.session import set_to
 from tieout.model import Identity, Ledger
 
 MOST: Final = 1 / 3
-"""Where a larger share of the messages is left, all are judged: to take the others out costs more than it saves."""
+"""If a larger share of the messages remains, all are judged: taking out the others would cost more than it saves."""
 _NEARLY_ALL: Final = 9 / 10
-"""Where a larger share of the buckets is dirty, a sample tells first whether it is worth while to look into all."""
+"""If a larger share of the buckets is dirty, a sample first shows whether it is worthwhile to scan all of them."""
 SHARE: Final = 250_000
-"""So many hashes, a few megabytes, are searched at a time for such as stand twice."""
+"""About this many hashes, a few megabytes, are searched for repeats at a time."""
 _FEWEST_SHARES: Final = 16
 _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
 """With more lists than this in one task, Spark sorts the rows instead."""
@@ -40,11 +40,10 @@ _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThresho
 
 @dataclass(frozen=True)
 class Remainder:
-    """What is left of a window: each ledger's `rows` at some positions, or at none; None where nothing is.
+    """What remains of a window: each ledger's `rows` at some positions, or at none; None where nothing remains.
 
-    `positions` are these, a set; `unclean` are those that are not clean. `scan` is None where all buckets agreed.
-    `forced` are positions that are left although nothing is wrong at them by themselves, the log's ends among them, or
-    None.
+    `positions` are the set of these, and `unclean` those that are not clean. `scan` is None where all buckets agree.
+    `forced` are positions that remain although nothing is wrong at them, the log's ends among them, or None.
     """
 
     scan: BucketScan | None
@@ -57,12 +56,12 @@ class Remainder:
 def remainder_of(
     scope: Scope, compared: Compared, progress: Callable[[str], None], most: float = MOST
 ) -> Remainder | None:
-    """Return what is left of the window for the rules, or None where that is more than `most` of the larger side."""
+    """Return the window's remainder, or None where it is more than `most` of the larger side."""
     limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     progress("looking into the buckets that differ")
     if _is_mostly_left(scope, compared, most):
         return None
-    # Where anything differs the rules are needed, and with them the log's ends: one look finds both.
+    # If anything differs, the rules need the log's ends as well: one scan finds both.
     is_dirty = Ledger.LOG in scope.evidence and not compared.together.filter("is_dirty").isEmpty()
     forced = materialised(ends_of_log(scope)) if is_dirty else None
     remainder = _remainder(scope, compared, forced, limit)
@@ -75,7 +74,7 @@ def remainder_of(
 
 
 def _is_mostly_left(scope: Scope, compared: Compared, most: float) -> bool:
-    """Return whether clearly more is left than `most` of the window, as far as a sample can tell."""
+    """Return whether clearly more than `most` of the window remains, as far as a sample shows."""
     counted = compared.together.agg(
         F.count("*").alias("all"), F.count_if("is_dirty").alias("dirty")
     ).collect()[0]
@@ -85,7 +84,7 @@ def _is_mostly_left(scope: Scope, compared: Compared, most: float) -> bool:
 
 
 def with_ends(scope: Scope, compared: Compared, remainder: Remainder) -> Remainder:
-    """Return what is left of the window together with the log's ends, or the same where no log is declared."""
+    """Return the remainder with the log's ends in it; the same one where it has them, or no log is declared."""
     if Ledger.LOG not in scope.evidence or remainder.forced is not None:
         return remainder
     forced = materialised(ends_of_log(scope))
@@ -95,7 +94,7 @@ def with_ends(scope: Scope, compared: Compared, remainder: Remainder) -> Remaind
 def _extended(
     scope: Scope, compared: Compared, remainder: Remainder, more: DataFrame | None, limit: float
 ) -> Remainder | None:
-    """Return what is left where more positions are left in any case, and with them the log's ends."""
+    """Return the remainder with `more` positions and the log's ends forced into it; None where it is over the limit."""
     if more is None:
         return remainder
     forced = remainder.forced
@@ -108,9 +107,9 @@ def _extended(
 def _remainder(
     scope: Scope, compared: Compared, forced: DataFrame | None, limit: float, known: BucketScan | None = None
 ) -> Remainder | None:
-    """Return what is left where the positions `forced` are left in any case; None where it is more than the limit.
+    """Return the remainder with the positions `forced` in it; None where it is over the limit.
 
-    A look that is `known` serves again where it was into all buckets.
+    A `known` scan is used again if it was of all buckets.
     """
     is_known = known is not None and known.touched is None
     scan = known if is_known else scan_buckets(scope, compared, forced)
@@ -128,9 +127,9 @@ def _remainder(
 
 
 def _elsewhere(scope: Scope, compared: Compared, remainder: Remainder) -> DataFrame | None:
-    """Return the clean positions whose id stands elsewhere as well, None where there are none.
+    """Return the clean positions whose id occurs elsewhere as well, None where there are none.
 
-    By a hash, so that now and then one is among them whose id does not: to leave a clean message to the rules is right.
+    Ids are compared by a hash, so a few of these ids may occur once. Leaving a clean message to the rules is correct.
     """
     produced, count = scope.rows(Ledger.PRODUCED), scope.evidence[Ledger.PRODUCED].coverage.rows
     hashes = _id_hashes(outside(produced, remainder.positions), compared)
@@ -173,10 +172,10 @@ def sharing_transactions(scope: Scope, ledger: Ledger, some: DataFrame) -> DataF
 
 
 def ends_of_log(scope: Scope) -> DataFrame:
-    """Return the positions of the log's records that its bounds, its leaders and the window's ranges are told by.
+    """Return the positions of the log's records that determine its bounds, its leaders and the window's ranges.
 
-    What rules read off the whole log as a least or a greatest they so read off what is left of it: what is next to
-    these positions is left as well.
+    With these in the remainder, rules that take a minimum or maximum over the whole log get the same one. The
+    neighbours of these positions remain as well.
     """
     at, stamp = F.col("offset"), F.col("record_timestamp")
     extremes = (
@@ -199,10 +198,10 @@ def _id_hashes(rows: DataFrame, compared: Compared) -> DataFrame:
 
 
 def repeated(hashes: DataFrame, count: int) -> DataFrame:
-    """Return each `hash` that stands in more than one of about `count` rows, kept.
+    """Return each `hash` that occurs in more than one of about `count` rows, materialised.
 
-    Hashes are shuffled as lists, one a task and share of them: as rows of a hash table they would cost three times as
-    much. However many there are, a share has about `SHARE`.
+    Hashes are shuffled as lists, one per task and share: as rows of a hash table they would cost three times as much.
+    A share has about `SHARE` hashes, however many there are.
     """
     shares = 1 << max(_FEWEST_SHARES, count // SHARE).bit_length()
     with set_to(hashes.sparkSession, {_LISTS_AT_ONCE: str(2 * shares)}):
