@@ -97,15 +97,17 @@ def _compared_in(
 ) -> DataFrame:
     """Return one row per position of the ledgers' rows in some buckets, with the columns of `clean_among`."""
     at = {name: F.col(name) for name in (*PLACE, "offset")} | {"bucket": bucket_of(compared.widths)}
-    every = [narrow(scope, compared.columns, ledger, side, at) for ledger, side in rows.items()]
-    gathered = reduce(DataFrame.unionByName, every).repartition(tasks_for(scope, share), *BUCKET)
+    narrowed = [narrow(scope, compared.columns, ledger, side, at) for ledger, side in rows.items()]
+    gathered = reduce(DataFrame.unionByName, narrowed).repartition(tasks_for(scope, share), *BUCKET)
     return clean_among(scope, compared.columns, gathered, (*BUCKET, "offset"))
 
 
 def _marked_unclean(compared: Compared, forced: DataFrame | None) -> DataFrame:
     """Return the buckets: `is_unclean` where a scan is needed, `is_sent` where anything was sent."""
-    odd = F.col("is_dirty") | F.col("is_unclear")
-    known = compared.together.select(*BUCKET, odd.alias("is_unclean"), (F.col("sent") > 0).alias("is_sent"))
+    is_uncertain = F.col("is_dirty") | F.col("is_unclear")
+    known = compared.together.select(
+        *BUCKET, is_uncertain.alias("is_unclean"), (F.col("sent") > 0).alias("is_sent")
+    )
     if forced is None:
         return known
     at = forced.select(*PLACE, bucket_of(compared.widths).alias("bucket")).distinct()
@@ -146,14 +148,16 @@ def _bits(ledger: Ledger) -> tuple[int, int]:
     return 1 << place, 2 << place
 
 
-def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str], *told: str) -> DataFrame:
+def clean_among(
+    scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str], *kept_columns: str
+) -> DataFrame:
     """Return one row per value of `by`, and whether it is clean, given the `narrow` rows of all ledgers together.
 
     | … | is_clean | is_seen | took | lot |
     |---|----------|---------|------|-----|
     | … | true     | true    | 1500 | -83 |
 
-    The columns `told`, which one ledger alone fills, are kept. A value has one plain row of each ledger if it has as
+    The `kept_columns`, which one ledger alone fills, are kept. A value has one plain row of each ledger if it has as
     many rows as there are ledgers, and a plain one of each. Two hashes are equal if their XOR is 0; a hash that a
     ledger does not have is null, and skipped.
     """
@@ -165,7 +169,7 @@ def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
     is_equal = reduce(Column.__and__, [F.bit_xor(name) == 0 for name in hashes_of(columns)])
     # Callers shuffle first: before that hardly any value has two rows in one task, and adding up there saves nothing.
     known = rows.groupBy(*by).agg(
-        *[F.max(name).alias(name) for name in told],
+        *[F.max(name).alias(name) for name in kept_columns],
         F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
         F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
         F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
@@ -177,13 +181,13 @@ def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
     is_early = comes_before(scope.contract, F.col("seen_at"), F.col("began_at"))
     is_clean = F.col("is_matched") & is_in_time & ~is_early
     is_owned, is_seen = (is_clean & _has(_bits(ledger)[1]) for ledger in SIDES)
-    took = F.unix_micros("seen_at") - F.unix_micros("done_at")
+    latency = F.unix_micros("seen_at") - F.unix_micros("done_at")
     return known.select(
         *by,
-        *told,
+        *kept_columns,
         is_clean.alias("is_clean"),
         is_seen.alias("is_seen"),
-        F.when(is_owned, took).alias("took"),
+        F.when(is_owned, latency).alias("took"),
         F.when(is_owned, F.col("lot")).alias("lot"),
     )
 
@@ -208,19 +212,19 @@ def clean_in(marks: DataFrame) -> DataFrame:
 
     The latter two are null where the window does not own it.
     """
-    every = []
+    positions = []
     for number in range(1 << EIGHT_BITS):
         offset = F.shiftleft("eight", EIGHT_BITS).bitwiseOR(number)
         is_seen = F.col("seen").bitwiseAND(bits_at(offset)[""]) != 0
-        told = {"offset": offset, "is_seen": is_seen}
-        told |= {name: F.col(f"{name}_{number}") for name in ("took", "lot")}
-        every.append(F.struct(*[value.alias(name) for name, value in told.items()]))
-    return marks.select(*PLACE, F.inline(F.array(*every))).filter("is_seen OR took IS NOT NULL")
+        columns = {"offset": offset, "is_seen": is_seen}
+        columns |= {name: F.col(f"{name}_{number}") for name in ("took", "lot")}
+        positions.append(F.struct(*[value.alias(name) for name, value in columns.items()]))
+    return marks.select(*PLACE, F.inline(F.array(*positions))).filter("is_seen OR took IS NOT NULL")
 
 
 def _has(bit: int, facts: Column | None = None) -> Column:
-    told = F.col("facts") if facts is None else facts
-    return told.bitwiseAND(bit) != 0
+    bits = F.col("facts") if facts is None else facts
+    return bits.bitwiseAND(bit) != 0
 
 
 def tasks_for(scope: Scope, share: float) -> int:

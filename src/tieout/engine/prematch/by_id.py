@@ -89,7 +89,7 @@ def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
     named = small_side(places.select("place", *[F.col(name).alias(f"p_{name}") for name in PLACE]))
     rows[Ledger.PRODUCED] = rows[Ledger.PRODUCED].join(named, same(PLACE, "p_"), how="left")
     nowhere, by = F.lit(None).cast("bigint"), {_ID: id_hash(widths)}
-    every = [
+    narrowed = [
         narrow(
             scope,
             columns,
@@ -99,7 +99,7 @@ def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
         )
         for ledger in ledgers
     ]
-    gathered = reduce(DataFrame.unionByName, every).repartition(tasks_for(scope, share=1), _ID)
+    gathered = reduce(DataFrame.unionByName, narrowed).repartition(tasks_for(scope, share=1), _ID)
     ids = clean_among(scope, columns, gathered, (_ID,), "place").drop("lot")
     return Pairs(materialised(ids), places, widths)
 
@@ -109,21 +109,21 @@ def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
 
     With them are the ids at shared positions, and those of the same transactions.
     """
-    odd = materialised(pairs.ids.filter(~F.col("is_clean")).select(_ID))
-    if odd.count() > limit:
+    unclean = materialised(pairs.ids.filter(~F.col("is_clean")).select(_ID))
+    if unclean.count() > limit:
         return None
-    odd = _with(odd, *_at_shared_positions(scope, pairs.widths))
-    return _with(odd, *_of_same_transactions(scope, odd, pairs.widths))
+    unclean = _with(unclean, *_at_shared_positions(scope, pairs.widths))
+    return _with(unclean, *_of_same_transactions(scope, unclean, pairs.widths))
 
 
 def left_by_id(
-    scope: Scope, pairs: Pairs, odd: DataFrame, bounds: DataFrame | None, limit: float = float("inf")
+    scope: Scope, pairs: Pairs, unclean: DataFrame, bounds: DataFrame | None, limit: float = float("inf")
 ) -> Scope | None:
     """Return the scope of the window's remainder, given the ids that are not clean, with its clean messages beside it.
 
     None where more messages remain than the limit. `bounds` are the log's, None where none is declared.
     """
-    left = _with_neighbours(scope, _with_ends(scope, odd, pairs.widths), pairs.widths)
+    left = _with_neighbours(scope, _with_ends(scope, unclean, pairs.widths), pairs.widths)
     if left.count() > limit:
         return None
     wanted = _as_set(left)
@@ -178,39 +178,41 @@ def _at_shared_positions(scope: Scope, widths: Widths) -> Iterator[DataFrame]:
             yield known.join(small_side(shared), is_shared, how="left_semi").select(_ID)
 
 
-def _of_same_transactions(scope: Scope, odd: DataFrame, widths: Widths) -> Iterator[DataFrame]:
+def _of_same_transactions(scope: Scope, unclean: DataFrame, widths: Widths) -> Iterator[DataFrame]:
     """Yield the ids of all messages that share a transaction with one that is not clean, as each side names it."""
     for ledger in SIDES:
         if scope.has(ledger, "transaction_id"):
-            of_odd = _with_id(judged_rows(scope, ledger), widths).join(_as_set(odd), _ID, how="left_semi")
-            members = sharing_transactions(scope, ledger, of_odd)
+            unclean_rows = _with_id(judged_rows(scope, ledger), widths).join(
+                _as_set(unclean), _ID, how="left_semi"
+            )
+            members = sharing_transactions(scope, ledger, unclean_rows)
             if members is not None:
                 yield _with_id(members, widths).select(_ID)
 
 
-def _with_ends(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
+def _with_ends(scope: Scope, ids: DataFrame, widths: Widths) -> DataFrame:
     """Return the given ids and those of the records that determine the log's bounds, materialised."""
     if Ledger.LOG not in scope.evidence:
-        return odd
+        return ids
     ends = small_side(
         materialised(ends_of_log(scope).withColumnsRenamed({name: f"e_{name}" for name in POSITION}))
     )
     at_ends = _placed(scope, widths)[Ledger.LOG].join(ends, same(POSITION, "e_"), how="left_semi").select(_ID)
-    return _with(odd, at_ends)
+    return _with(ids, at_ends)
 
 
-def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
+def _with_neighbours(scope: Scope, ids: DataFrame, widths: Widths) -> DataFrame:
     """Return the given ids, those at neighbouring positions, and those at each partition's first, materialised."""
     placed = [*_placed(scope, widths).values()]
-    if not placed or odd.isEmpty():
-        return odd
-    every = reduce(DataFrame.unionByName, placed)
-    marked = every.join(_as_set(odd.withColumn("is_unclean", F.lit(True))), _ID, how="left")
+    if not placed or ids.isEmpty():
+        return ids
+    positions = reduce(DataFrame.unionByName, placed)
+    marked = positions.join(_as_set(ids.withColumn("is_unclean", F.lit(True))), _ID, how="left")
     marks = marked.groupBy(*PLACE, F.shiftright("offset", EIGHT_BITS).alias("eight")).agg(
         *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_unclean=F.col("is_unclean")).items()]
     )
-    near = within(every, as_set(left_of(materialised(marks), None))).select(_ID)
-    return _with(odd, near)
+    near = within(positions, as_set(left_of(materialised(marks), None))).select(_ID)
+    return _with(ids, near)
 
 
 def _clean_by_id(
@@ -221,8 +223,8 @@ def _clean_by_id(
     Rules need no contents of them: an effect without an id has no position either, and is no message's for certain.
     """
 
-    def outside(every: DataFrame) -> DataFrame:
-        return every.join(wanted, _ID, how="left_anti")
+    def outside(ids_or_rows: DataFrame) -> DataFrame:
+        return ids_or_rows.join(wanted, _ID, how="left_anti")
 
     rows = {
         ledger: outside(_with_id(judged_rows(scope, ledger), pairs.widths)).drop(_ID)
@@ -230,12 +232,12 @@ def _clean_by_id(
     }
     sent = rows[Ledger.PRODUCED]
     placed = _as_sent(sent, rows[Ledger.DELIVERED])
-    told = {
+    facts = {
         "clean_steps": _steps(sent, placed, left[Ledger.PRODUCED]),
         "clean_progress": in_pauses(scope, placed),
     }
     sums = _sums(outside(pairs.ids.filter("is_clean")), pairs.places)
-    return clean_with(scope, sums, rows, left, bounds, told, placed)
+    return clean_with(scope, sums, rows, left, bounds, facts, placed)
 
 
 def _steps(sent: DataFrame, placed: DataFrame, left: DataFrame) -> DataFrame:
@@ -261,22 +263,22 @@ def _sums(clean: DataFrame, places: DataFrame) -> Sums:
     """Return the sums over clean ids. The latency of each is known; if they are many, a sample is drawn."""
     at = clean.groupBy("place").agg(F.count("took").alias("sent"), F.count_if("is_seen").alias("seen"))
     counts = materialised(at.join(places, "place").select(*PLACE, "sent", "seen"))
-    took = F.col("took")
-    sampled = counts.agg(F.coalesce(F.sum("sent"), F.lit(0)).alias("sent")).collect()[0]["sent"]
-    share = 1 << max(0, (sampled // _SAMPLED).bit_length())
+    latency = F.col("took")
+    message_count = counts.agg(F.coalesce(F.sum("sent"), F.lit(0)).alias("sent")).collect()[0]["sent"]
+    share = 1 << max(0, (message_count // _SAMPLED).bit_length())
     is_drawn = F.pmod(_ID, F.lit(share)) == 0
     latencies = (
-        clean.filter(took.isNotNull())
+        clean.filter(latency.isNotNull())
         .withColumn("drawn", F.when(is_drawn, F.col(_ID)))
         .groupBy("drawn")
         .agg(
-            F.sum(took.cast("decimal(38,0)")).alias("micros"),
-            F.max(F.when(is_drawn, took)).alias("one"),
-            F.max(took).alias("longest"),
+            F.sum(latency.cast("decimal(38,0)")).alias("micros"),
+            F.max(F.when(is_drawn, latency)).alias("one"),
+            F.max(latency).alias("longest"),
         )
     )
-    told = latencies.select("micros", F.col("one").alias("took"), "longest")
-    return Sums(counts, materialised(told), share)
+    sampled_latencies = latencies.select("micros", F.col("one").alias("took"), "longest")
+    return Sums(counts, materialised(sampled_latencies), share)
 
 
 def _as_sent(sent: DataFrame, arrived: DataFrame) -> DataFrame:

@@ -29,14 +29,14 @@ from tieout.model import Identity, Ledger
 
 def _sums(compared: Compared, remainder: Remainder) -> Sums:
     """Return the sums over the messages that are not left to the rules."""
-    looked = (
+    scanned = (
         None
         if remainder.scan is None
-        else materialised(_looked(remainder.scan.marks, remainder, compared.widths))
+        else materialised(_scanned(remainder.scan.marks, remainder, compared.widths))
     )
     return Sums(
-        counts=materialised(_counts(compared, remainder.scan, looked)),
-        latencies=materialised(_latencies(compared, remainder.scan, looked)),
+        counts=materialised(_counts(compared, remainder.scan, scanned)),
+        latencies=materialised(_latencies(compared, remainder.scan, scanned)),
         share=1 << compared.widths.bucket_bits,
     )
 
@@ -56,12 +56,12 @@ def clean_of(
         ledger: outside(judged_rows(scope, ledger), remainder.positions) for ledger in compared_ledgers(scope)
     }
     reached = compared.arrived.filter("is_plain").withColumnsRenamed({"last": "offset", "latest": "at"})
-    told = {
+    facts = {
         "clean_steps": steps_of(reached),
         "clean_progress": in_pauses(scope, rows[Ledger.DELIVERED]),
         "clean_contents": _contents(scope, left, rows[Ledger.PRODUCED]),
     }
-    return clean_with(scope, _sums(compared, remainder), rows, left, bounds, told)
+    return clean_with(scope, _sums(compared, remainder), rows, left, bounds, facts)
 
 
 def clean_with(
@@ -70,11 +70,11 @@ def clean_with(
     rows: Mapping[Ledger, DataFrame],
     left: Mapping[Ledger, DataFrame],
     bounds: DataFrame | None,
-    told: Mapping[str, DataFrame | None],
+    facts: Mapping[str, DataFrame | None],
     placed: DataFrame | None = None,
 ) -> Clean:
     """Return clean messages with the given facts, and with those about their places in the log and in orders."""
-    known = {name: materialised(found) for name, found in told.items() if found is not None}
+    known = {name: materialised(found) for name, found in facts.items() if found is not None}
     if bounds is not None:
         rows = {**rows, Ledger.LOG: as_records(rows[Ledger.LOG])}
         known["clean_positions"] = materialised(_positions_in(scope, rows[Ledger.LOG], bounds))
@@ -187,7 +187,7 @@ def _untouched(buckets: DataFrame, scan: BucketScan | None) -> DataFrame:
     return buckets.limit(0) if scan.touched is None else outside(buckets, scan.touched, F.col("bucket"))
 
 
-def _looked(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFrame:
+def _scanned(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFrame:
     """Return the sums over the scanned positions that are not left to the rules, one row per bucket.
 
     | topic | partition | sent | seen | micros | took |
@@ -210,26 +210,26 @@ def _looked(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFrame
     )
 
 
-def _counts(compared: Compared, scan: BucketScan | None, looked: DataFrame | None) -> DataFrame:
+def _counts(compared: Compared, scan: BucketScan | None, scanned: DataFrame | None) -> DataFrame:
     """Return how many clean messages the window owns of each topic partition, and how many effects lie in it."""
     nothing = F.lit(0).cast("bigint")
     sent, arrived = (_untouched(side.filter("is_plain"), scan) for side in (compared.sent, compared.arrived))
     inside = sent.select(*PLACE, F.col("inside").alias("sent"), nothing.alias("seen")).unionByName(
         arrived.select(*PLACE, nothing.alias("sent"), F.col("inside").alias("seen"))
     )
-    if looked is not None:
-        inside = inside.unionByName(looked.select(*PLACE, "sent", "seen"))
+    if scanned is not None:
+        inside = inside.unionByName(scanned.select(*PLACE, "sent", "seen"))
     return inside.groupBy(*PLACE).agg(F.sum("sent").alias("sent"), F.sum("seen").alias("seen"))
 
 
-def _latencies(compared: Compared, scan: BucketScan | None, looked: DataFrame | None) -> DataFrame:
+def _latencies(compared: Compared, scan: BucketScan | None, scanned: DataFrame | None) -> DataFrame:
     """Return per bucket the latency of the window's clean messages, `micros`, and that of a sampled one, `took`."""
     whole = _untouched(compared.together.filter("owned > 0"), scan)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
     micros = F.try_subtract("seen_micros", "done_micros").cast("decimal(38,0)").alias("micros")
     known = whole.select(micros, (millis * 1000).alias("took"))
-    if looked is not None:
-        known = known.unionByName(looked.filter("sent > 0").select("micros", "took"))
+    if scanned is not None:
+        known = known.unionByName(scanned.filter("sent > 0").select("micros", "took"))
     return known.withColumn("longest", F.lit(None).cast("bigint"))
 
 

@@ -81,9 +81,9 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
     of_sent, of_seen = (is_plain & (F.col("of") == ledger.value) for ledger in SIDES)
     words = [name for name in buckets[Ledger.PRODUCED].columns if name.startswith("word_")]
     positions = reduce(add, (F.bit_count(name) for name in words))
-    every = [rows.withColumn("of", F.lit(ledger.value)) for ledger, rows in buckets.items()]
+    labelled = [rows.withColumn("of", F.lit(ledger.value)) for ledger, rows in buckets.items()]
     merged = (
-        reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
+        reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), labelled)
         .groupBy(*BUCKET)
         .agg(
             F.array(*[left for prefix in pairs for left in _left(prefix)]).alias("left"),
@@ -101,7 +101,7 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
             F.max(F.when(of_seen, F.col("sample"))).alias("seen_sample"),
         )
     )
-    is_left = F.exists("left", lambda difference: difference != 0)
+    is_different = F.exists("left", lambda difference: difference != 0)
     allowed_latency = contract.max_latency + contract.clock_skew
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(allowed_latency), F.lit(False))
     for part in range(PARTS):
@@ -109,7 +109,7 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
     is_split = (F.col("owned") > 0) & (F.col("owned") < F.col("sent"))
     return merged.withColumns(
         {
-            "is_dirty": is_left | (F.col("rough") > 0) | F.col("is_repeated"),
+            "is_dirty": is_different | (F.col("rough") > 0) | F.col("is_repeated"),
             "is_unclear": ((F.col("sent") > 0) & ~is_in_time) | is_split,
         }
     )

@@ -85,13 +85,13 @@ def compared_columns(present: Mapping[Ledger, frozenset[str]]) -> Shared:
     Columns that `produced` has are compared with `produced`. `log` and `delivered` are compared on the columns that it
     lacks.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     for prefix, (one, other) in PAIRS.items():
         if {one, other} <= set(present):
             known = present[Ledger.PRODUCED] if Ledger.PRODUCED not in (one, other) else frozenset()
             shared = present[one] & present[other] - known
-            found[prefix] = tuple(name for name in COMPARED if name in shared)
-    return found
+            columns[prefix] = tuple(name for name in COMPARED if name in shared)
+    return columns
 
 
 def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
@@ -194,7 +194,7 @@ def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> 
     of other groups, unreadable rows, and rows that only state a log's bounds are neither plain nor rough.
     """
     rows = side.rows
-    is_ours, plain, time, own_time = _told_of(side, ledger, contract)
+    is_ours, plain, time, own_time = _conditions_and_times(side, ledger, contract)
     if "content" in side.present:
         # A content that the file has no column for is unverifiable, even if the other side has null.
         plain &= ~is_lacking_contents()
@@ -225,7 +225,9 @@ def hashes_of(compared: Shared, ledger: Ledger | None = None) -> list[str]:
     ]
 
 
-def _told_of(side: Side, ledger: Ledger, contract: Contract) -> tuple[Column, Column, Column, Column]:
+def _conditions_and_times(
+    side: Side, ledger: Ledger, contract: Contract
+) -> tuple[Column, Column, Column, Column]:
     """Return whether a ledger's rows count, whether they are plain, and the `time` and `own_time` of `hashed`."""
     if ledger is Ledger.PRODUCED:
         return F.lit(True), is_plain_attempt(contract, side.present), done_at(), F.col("attempted_at")
@@ -317,13 +319,13 @@ def _micros(window: Window) -> int:
     return int(window.start.timestamp()) * 1_000_000 + window.start.microsecond
 
 
-def _sampled(window: Window, lot_of: str) -> Column:
+def _sampled(window: Window, hash_name: str) -> Column:
     """Return a row's hash with its time in milliseconds as low bits: the lowest value has the time of one message."""
     base = _micros(window) // 1000 - 365 * _DAY_MILLIS
     limit = (1 << _SAMPLE_TIME_BITS) - 1
     millis = F.greatest(F.lit(0), F.least(F.lit(limit), F.unix_millis("time") - F.lit(base)))
-    lot = F.shiftleft(F.shiftrightunsigned(lot_of, _SAMPLE_TIME_BITS + 1), _SAMPLE_TIME_BITS)
-    return lot.bitwiseOR(millis)
+    hash_bits = F.shiftleft(F.shiftrightunsigned(hash_name, _SAMPLE_TIME_BITS + 1), _SAMPLE_TIME_BITS)
+    return hash_bits.bitwiseOR(millis)
 
 
 def sampled_millis(sample: Column) -> Column:

@@ -32,13 +32,17 @@ def as_records(rows: DataFrame) -> DataFrame:
 
 def statements_of(scope: Scope) -> DataFrame:
     """Return the log's statements of its bounds, once each, as rows without an offset."""
-    told = ("topic", "partition", *_STATED_BOUNDS.values(), "observed_at")
-    is_told = [F.col(name).isNotNull() for name in (*_STATED_BOUNDS.values(), "observed_at")]
+    stated_columns = ("topic", "partition", *_STATED_BOUNDS.values(), "observed_at")
+    is_stated = [F.col(name).isNotNull() for name in (*_STATED_BOUNDS.values(), "observed_at")]
     rows = scope.rows(Ledger.LOG)
-    stating = rows.filter(reduce(Column.__or__, is_told) | F.col("offset").isNull()).select(*told).distinct()
-    untold = [field for field in rows.schema if field.name not in told]
+    stating = (
+        rows.filter(reduce(Column.__or__, is_stated) | F.col("offset").isNull())
+        .select(*stated_columns)
+        .distinct()
+    )
+    other_fields = [field for field in rows.schema if field.name not in stated_columns]
     return stating.select(
-        "*", *[F.lit(None).cast(field.dataType).alias(field.name) for field in untold]
+        "*", *[F.lit(None).cast(field.dataType).alias(field.name) for field in other_fields]
     ).select(*rows.columns)
 
 

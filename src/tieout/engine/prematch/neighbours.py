@@ -38,10 +38,10 @@ def bits_at(offset: Column, condition: Column | None = None) -> dict[str, Column
 
 def bits_of_marks(is_unclean: Column) -> dict[str, Column]:
     """Return the bits of a row for `left_of`, to be combined by OR: that its `offset` is there, and if it is odd."""
-    told = {"standing": None, "odd": is_unclean}
+    conditions = {"standing": None, "odd": is_unclean}
     return {
         f"{name}{way}": bit
-        for name, condition in told.items()
+        for name, condition in conditions.items()
         for way, bit in bits_at(F.col("offset"), condition).items()
     }
 
@@ -61,20 +61,22 @@ def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     that is returned only because it is the first.
     """
     spans = _with_near(_spans(marks, forced))
-    told = ("odd", "near", "near_back")
-    is_some = F.greatest(*told) > 0
+    bit_columns = ("odd", "near", "near_back")
+    is_some = F.greatest(*bit_columns) > 0
     place = F.explode(F.sequence(F.lit(0), F.lit(_LAST))).alias("place")
-    of_each = spans.filter(is_some | (F.col("span") == 0)).select(*PLACE, "span", "standing", *told, place)
+    of_each = spans.filter(is_some | (F.col("span") == 0)).select(
+        *PLACE, "span", "standing", *bit_columns, place
+    )
     is_unclean = _has("odd", F.col("place"))
     is_near = _has("near", F.col("place")) | _has("near_back", F.lit(_LAST) - F.col("place"))
     offset = F.shiftleft("span", _BITS).bitwiseOR(F.col("place"))
-    found = of_each.filter(_has("standing", F.col("place"))).select(
+    positions = of_each.filter(_has("standing", F.col("place"))).select(
         *PLACE,
         offset.alias("offset"),
         is_unclean.alias("is_unclean"),
         (is_unclean | is_near).alias("is_left"),
     )
-    return materialised(found.filter("is_left OR offset = 0"))
+    return materialised(positions.filter("is_left OR offset = 0"))
 
 
 def _spans(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
@@ -84,11 +86,13 @@ def _spans(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     if forced is not None:
         bits = {f"odd{way}": bit for way, bit in bits_at(F.col("offset")).items()}
         nothing = {f"standing{way}": F.lit(0).cast("bigint") for way in _WAYS}
-        told = [value.alias(name) for name, value in (bits | nothing).items()]
-        known = known.unionByName(forced.select(*PLACE, F.shiftright("offset", _BITS).alias("span"), *told))
-    found = known.groupBy(*PLACE, "span").agg(*[F.bit_or(name).alias(name) for name in names])
-    is_there = {f"odd{way}": F.col(f"odd{way}").bitwiseAND(F.col(f"standing{way}")) for way in _WAYS}
-    return found.filter("standing <> 0").withColumns(is_there)
+        columns = [value.alias(name) for name, value in (bits | nothing).items()]
+        known = known.unionByName(
+            forced.select(*PLACE, F.shiftright("offset", _BITS).alias("span"), *columns)
+        )
+    merged = known.groupBy(*PLACE, "span").agg(*[F.bit_or(name).alias(name) for name in names])
+    existing_odd = {f"odd{way}": F.col(f"odd{way}").bitwiseAND(F.col(f"standing{way}")) for way in _WAYS}
+    return merged.filter("standing <> 0").withColumns(existing_odd)
 
 
 def _with_near(spans: DataFrame) -> DataFrame:

@@ -24,8 +24,8 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 _READER: Final = (*PLACE, "consumer_id", "generation")
-_HANDED: Final = ("processed_at", "delivery_sequence")
-_PLACES_TOLD_APART: Final = 1_000
+_PROCESSING_COLUMNS: Final = ("processed_at", "delivery_sequence")
+_MAX_NAMED_PLACES: Final = 1_000
 
 
 def orders_of(
@@ -48,26 +48,28 @@ def orders_of(
     if not (shows_sequences or shows_keys or shows_turns):
         return {}
     points = _points(scope, left)
-    found = {}
+    tables = {}
     uncertain = _uncertain_places(scope, points)
     if shows_sequences:
         order = Order((*SESSION, *PLACE), "sequence")
         sent = _doubted(judged_rows(scope, Ledger.PRODUCED), clean[Ledger.PRODUCED], [order], uncertain)
         if sent is not None:
-            found["clean_sends"] = _sends(scope, sent, points, clean.get(Ledger.LOG))
+            tables["clean_sends"] = _sends(scope, sent, points, clean.get(Ledger.LOG))
     arrived = placed if shows_keys else None
     if placed is None and (shows_turns or shows_keys):
         orders = _orders_of_output(scope)
         arrived = _doubted(judged_rows(scope, Ledger.DELIVERED), clean[Ledger.DELIVERED], orders, uncertain)
     if arrived is None:
-        return found
+        return tables
     if shows_turns:
         by = [*_READER, "key_hash"] if scope.contract.ordering == "key" else [*_READER]
-        found["clean_handed"] = _next_to(arrived, points, by, ["offset"], _HANDED)
+        tables["clean_handed"] = _next_to(arrived, points, by, ["offset"], _PROCESSING_COLUMNS)
     if shows_keys:
         by_key = arrived.filter(F.col("key_hash").isNotNull())
-        found["clean_effects"] = _next_to(by_key, points, [*PLACE, "key_hash"], ["offset"], _HANDED)
-    return found
+        tables["clean_effects"] = _next_to(
+            by_key, points, [*PLACE, "key_hash"], ["offset"], _PROCESSING_COLUMNS
+        )
+    return tables
 
 
 def _shows_turns(scope: Scope) -> bool:
@@ -84,13 +86,13 @@ def _sends(scope: Scope, sent: DataFrame, points: DataFrame, log: DataFrame | No
     """Return the sends next to the remainder or out of order, with their record's producer id if the log has it."""
     by = [*SESSION, *PLACE, *(["key_hash"] if scope.contract.ordering == "key" else [])]
     known = sent.filter(F.col("sequence").isNotNull())
-    found = _next_to(known, points, by, ["sequence", "offset"], ["offset"])
+    neighbours = _next_to(known, points, by, ["sequence", "offset"], ["offset"])
     if log is None or not scope.has(Ledger.LOG, "broker_producer_id"):
-        return found
-    found = materialised(found)
+        return neighbours
+    neighbours = materialised(neighbours)
     names = {name: f"w_{name}" for name in POSITION}
-    writers = at_positions(log.select(*POSITION, "broker_producer_id"), found).withColumnsRenamed(names)
-    return found.join(writers, same(POSITION, "w_"), how="left").drop(*names.values())
+    writers = at_positions(log.select(*POSITION, "broker_producer_id"), neighbours).withColumnsRenamed(names)
+    return neighbours.join(writers, same(POSITION, "w_"), how="left").drop(*names.values())
 
 
 def _orders_of_output(scope: Scope) -> list[Order]:
@@ -102,13 +104,13 @@ def _orders_of_output(scope: Scope) -> list[Order]:
 
 
 def _doubted(
-    every: DataFrame, clean: DataFrame, orders: Sequence[Order], uncertain: Column | None
+    all_rows: DataFrame, clean: DataFrame, orders: Sequence[Order], uncertain: Column | None
 ) -> DataFrame | None:
     """Return the clean rows of partitions that are `uncertain` or have rows that may not rise; None where none are."""
-    condition = is_nonmonotonic(every, orders)
-    falling = None if condition is None else _places_of(every.filter(condition))
-    found = [one for one in (falling, uncertain) if one is not None]
-    return clean.filter(reduce(Column.__or__, found)) if found else None
+    condition = is_nonmonotonic(all_rows, orders)
+    falling = None if condition is None else _places_of(all_rows.filter(condition))
+    conditions = [one for one in (falling, uncertain) if one is not None]
+    return clean.filter(reduce(Column.__or__, conditions)) if conditions else None
 
 
 def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
@@ -126,16 +128,18 @@ def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
         )
         for ledger, found in left.items()
     ]
-    every = materialised(reduce(lambda one, other: one.unionByName(other), rows))
+    points = materialised(reduce(lambda one, other: one.unionByName(other), rows))
     if scope.contract.identity is Identity.POSITION:
-        return every
-    told = {name: f"s_{name}" for name in ("message_id", "sequence", *SESSION, "key_hash")}
+        return points
+    send_columns = {name: f"s_{name}" for name in ("message_id", "sequence", *SESSION, "key_hash")}
     is_send = (F.col("of") == Ledger.PRODUCED.value) & F.col("message_id").isNotNull()
-    sent = every.filter(is_send).select(*[F.col(name).alias(of_send) for name, of_send in told.items()])
-    others = every.join(
+    sent = points.filter(is_send).select(
+        *[F.col(name).alias(of_send) for name, of_send in send_columns.items()]
+    )
+    others = points.join(
         small_side(sent.distinct()), F.col("message_id") == F.col("s_message_id"), how="inner"
     )
-    asked = others.select(
+    with_send_facts = others.select(
         *POSITION,
         "message_id",
         "of",
@@ -145,7 +149,7 @@ def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
         "generation",
         F.col("s_key_hash").alias("key_hash"),
     )
-    return materialised(every.unionByName(asked).distinct())
+    return materialised(points.unionByName(with_send_facts).distinct())
 
 
 def _uncertain_places(scope: Scope, points: DataFrame) -> Column | None:
@@ -175,8 +179,8 @@ def _uncertain_places(scope: Scope, points: DataFrame) -> Column | None:
 def _places_of(rows: DataFrame) -> Column | None:
     """Return whether a row lies in a partition of these rows, by a hash; None where there are no rows."""
     place = F.xxhash64(*PLACE)
-    hashes = rows.select(place.alias("place")).distinct().limit(_PLACES_TOLD_APART + 1).collect()
-    if len(hashes) > _PLACES_TOLD_APART:
+    hashes = rows.select(place.alias("place")).distinct().limit(_MAX_NAMED_PLACES + 1).collect()
+    if len(hashes) > _MAX_NAMED_PLACES:
         return F.lit(True)
     return place.isin([row["place"] for row in hashes]) if hashes else None
 
@@ -191,7 +195,7 @@ def _next_to(
     returned.
     """
     marks = points.filter(F.col(at[0]).isNotNull()).select(*by, *at).distinct()
-    every = clean.withColumn("is_left", F.lit(False)).unionByName(
+    rows = clean.withColumn("is_left", F.lit(False)).unionByName(
         marks.withColumn("is_left", F.lit(True)), allowMissingColumns=True
     )
     in_order = Window.partitionBy(*by).orderBy(*at)
@@ -204,5 +208,5 @@ def _next_to(
         reasons.append(F.lead(name).over(in_order) < F.col(name))
         known = F.count(name).over(of_all)
         reasons.append((known > 0) & (known < F.count_if(~F.col("is_left")).over(of_all)))
-    is_asked = reduce(Column.__or__, [F.coalesce(reason, F.lit(False)) for reason in reasons])
-    return every.withColumn("is_asked", is_asked).filter("is_asked AND NOT is_left").select(*clean.columns)
+    is_needed = reduce(Column.__or__, [F.coalesce(reason, F.lit(False)) for reason in reasons])
+    return rows.withColumn("is_asked", is_needed).filter("is_asked AND NOT is_left").select(*clean.columns)

@@ -40,9 +40,9 @@ def as_set(rows: DataFrame, number: str = "offset") -> DataFrame:
     is_there = [_word(F.col("number")) == place for place in range(_WORDS)]
     words = [F.coalesce(F.bit_or(F.when(condition, bit)), nothing) for condition in is_there]
     spans = known.groupBy(*PLACE, _span(F.col("number")).alias("span")).agg(F.array(*words).alias("words"))
-    found = materialised(spans.select(*[F.col(name).alias(f"s_{name}") for name in spans.columns]))
+    bitmap = materialised(spans.select(*[F.col(name).alias(f"s_{name}") for name in spans.columns]))
     # A hash table of the set, which never has more rows than the other side, spares sorting that side.
-    return F.broadcast(found) if found.count() <= FEW_ROWS else found.hint("shuffle_hash")
+    return F.broadcast(bitmap) if bitmap.count() <= FEW_ROWS else bitmap.hint("shuffle_hash")
 
 
 def reach(chosen: DataFrame, width: int = 1) -> Column | None:
@@ -51,17 +51,17 @@ def reach(chosen: DataFrame, width: int = 1) -> Column | None:
     It consists of a few ranges, so that readers of files with minima and maxima per row group skip whole groups. None
     where the set is too scattered for that.
     """
-    found = {row["s_span"] for row in chosen.select("s_span").distinct().limit(_MOST_SPANS + 1).collect()}
-    spans, size = sorted(found - {None}), width << _SPAN_BITS
-    starts = [span for span in spans if span - 1 not in found]
-    if len(found) > _MOST_SPANS or len(starts) > _MOST_RANGES:
+    numbers = {row["s_span"] for row in chosen.select("s_span").distinct().limit(_MOST_SPANS + 1).collect()}
+    spans, size = sorted(numbers - {None}), width << _SPAN_BITS
+    starts = [span for span in spans if span - 1 not in numbers]
+    if len(numbers) > _MOST_SPANS or len(starts) > _MOST_RANGES:
         return None
-    ends = [span for span in spans if span + 1 not in found]
+    ends = [span for span in spans if span + 1 not in numbers]
     ranges = [
         F.col("offset").between(start * size, (end + 1) * size - 1)
         for start, end in zip(starts, ends, strict=True)
     ]
-    nulls = [F.col("offset").isNull()] if None in found else []
+    nulls = [F.col("offset").isNull()] if None in numbers else []
     return reduce(Column.__or__, ranges + nulls, F.lit(False))
 
 
@@ -75,11 +75,11 @@ def outside(rows: DataFrame, chosen: DataFrame | None, number: Column | None = N
     return rows if chosen is None else rows.join(chosen, _is_in(number), how="left_anti")
 
 
-def _is_in(told: Column | None) -> Column:
-    number = F.col("offset") if told is None else told
+def _is_in(given: Column | None) -> Column:
+    number = F.col("offset") if given is None else given
     bit = number.bitwiseAND((1 << _WORD_BITS) - 1).cast("int")
-    is_told = F.bit_get(F.get("s_words", _word(number)), bit) == 1
-    return same(PLACE, "s_") & _span(number).eqNullSafe(F.col("s_span")) & (number.isNull() | is_told)
+    is_set = F.bit_get(F.get("s_words", _word(number)), bit) == 1
+    return same(PLACE, "s_") & _span(number).eqNullSafe(F.col("s_span")) & (number.isNull() | is_set)
 
 
 def _span(number: Column) -> Column:

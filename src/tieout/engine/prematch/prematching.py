@@ -124,8 +124,8 @@ def prematched(
         counts = (
             {ledger: counted(side) for ledger, side in sides.items()} if compared is None else compared.counts
         )
-        told = {ledger: opened[ledger].told(counts[ledger]) for ledger in sides if ledger not in evidence}
-        read = evidence | told
+        not_kept = {ledger: opened[ledger].told(counts[ledger]) for ledger in sides if ledger not in evidence}
+        read = evidence | not_kept
         scope = Scope(contract, window, {ledger: read[ledger] for ledger in opened})
         found = (
             left_by_ids(scope, progress) if compared is None else left_by_positions(scope, compared, progress)
@@ -162,8 +162,8 @@ def left_by_ids(scope: Scope, progress: Callable[[str], None]) -> Scope | None:
     limit = MOST * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     pairs = pairs_of(scope)
     progress("looking for what else is left to the rules")
-    odd = odd_ids(scope, pairs, limit)
-    return None if odd is None else left_by_id(scope, pairs, odd, bounds, limit)
+    unclean = odd_ids(scope, pairs, limit)
+    return None if unclean is None else left_by_id(scope, pairs, unclean, bounds, limit)
 
 
 def left_by_positions(scope: Scope, compared: Compared, progress: Callable[[str], None]) -> Scope | None:

@@ -67,7 +67,9 @@ def remainder_of(
     remainder = _remainder(scope, compared, forced, limit)
     if remainder is not None and scope.contract.identity is Identity.MESSAGE_ID:
         progress("looking for ids that stand elsewhere")
-        remainder = _extended(scope, compared, remainder, _elsewhere(scope, compared, remainder), limit)
+        remainder = _extended(
+            scope, compared, remainder, _with_repeated_ids(scope, compared, remainder), limit
+        )
     if remainder is None:
         return None
     return _extended(scope, compared, remainder, _of_same_transactions(scope, remainder, progress), limit)
@@ -100,8 +102,8 @@ def _extended(
     forced = remainder.forced
     if forced is None and Ledger.LOG in scope.evidence:
         forced = ends_of_log(scope)
-    every = more if forced is None else materialised(forced.unionByName(more).distinct())
-    return _remainder(scope, compared, every, limit, remainder.scan)
+    all_forced = more if forced is None else materialised(forced.unionByName(more).distinct())
+    return _remainder(scope, compared, all_forced, limit, remainder.scan)
 
 
 def _remainder(
@@ -126,7 +128,7 @@ def _remainder(
     return Remainder(scan, chosen, left.filter("is_unclean").select(*POSITION), rows, forced)
 
 
-def _elsewhere(scope: Scope, compared: Compared, remainder: Remainder) -> DataFrame | None:
+def _with_repeated_ids(scope: Scope, compared: Compared, remainder: Remainder) -> DataFrame | None:
     """Return the clean positions whose id occurs elsewhere as well, None where there are none.
 
     Ids are compared by a hash, so a few of these ids may occur once. Leaving a clean message to the rules is correct.
@@ -140,9 +142,9 @@ def _elsewhere(scope: Scope, compared: Compared, remainder: Remainder) -> DataFr
     if suspected.isEmpty():
         return None
     is_suspected = F.col("own_hash") == F.col("hash")
-    again = produced.withColumn("own_hash", id_hash(compared.widths))
-    found = again.join(small_side(suspected), is_suspected, how="left_semi")
-    return materialised(outside(found, remainder.positions).select(*POSITION).distinct())
+    hashed = produced.withColumn("own_hash", id_hash(compared.widths))
+    matches = hashed.join(small_side(suspected), is_suspected, how="left_semi")
+    return materialised(outside(matches, remainder.positions).select(*POSITION).distinct())
 
 
 def _of_same_transactions(
@@ -153,9 +155,11 @@ def _of_same_transactions(
     if remainder.unclean is None or remainder.rows is None or not sides:
         return None
     progress("looking for what shares a transaction")
-    odd = as_set(remainder.unclean)
-    found = [sharing_transactions(scope, ledger, within(remainder.rows[ledger], odd)) for ledger in sides]
-    positions = [rows.select(*POSITION) for rows in found if rows is not None]
+    unclean = as_set(remainder.unclean)
+    members = [
+        sharing_transactions(scope, ledger, within(remainder.rows[ledger], unclean)) for ledger in sides
+    ]
+    positions = [rows.select(*POSITION) for rows in members if rows is not None]
     return materialised(reduce(DataFrame.unionByName, positions).distinct()) if positions else None
 
 
@@ -189,8 +193,8 @@ def ends_of_log(scope: Scope) -> DataFrame:
     )
     is_data = ~F.coalesce("is_control", F.lit(False))
     of_leaders = judged_rows(scope, Ledger.LOG).filter(is_data).groupBy(*PLACE, "leader_epoch")
-    found = of_leaders.agg(F.array_compact(F.array(*extremes)).alias("offsets"))
-    return found.select(*PLACE, F.explode("offsets").alias("offset")).distinct()
+    ends = of_leaders.agg(F.array_compact(F.array(*extremes)).alias("offsets"))
+    return ends.select(*PLACE, F.explode("offsets").alias("offset")).distinct()
 
 
 def _id_hashes(rows: DataFrame, compared: Compared) -> DataFrame:
@@ -209,5 +213,5 @@ def repeated(hashes: DataFrame, count: int) -> DataFrame:
         lists = hashes.groupBy(share).agg(F.collect_list("hash").alias("list"))
         uneven = lists.filter(F.size(F.array_distinct("list")) < F.size("list"))
         in_order = uneven.select(F.sort_array("list").alias("list"))
-        again = F.filter("list", lambda value, place: (place > 0) & (F.get("list", place - 1) == value))
-        return materialised(in_order.select(F.explode(F.array_distinct(again)).alias("hash")))
+        repeats = F.filter("list", lambda value, place: (place > 0) & (F.get("list", place - 1) == value))
+        return materialised(in_order.select(F.explode(F.array_distinct(repeats)).alias("hash")))
