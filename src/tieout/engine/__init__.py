@@ -1,8 +1,8 @@
-"""The engine: evidence in, a statement and its breaks out. Spark moves rows, SQL judges what is left of them.
+"""The engine: evidence in, a statement and its breaks out. Spark moves rows; SQL judges those that remain.
 
-`reading`, `sources`, `kafka`, `systems`   every ledger as rows of canonical columns, with what they cover
-`prematch`                                 what agrees on all sides is clean, and counted; the rest is left
-`judging`                                  one task puts the rules to what is left: SQL in rounds, run by DuckDB
+`reading`, `sources`, `kafka`, `systems`   every ledger as rows of canonical columns, with its coverage
+`prematch`                                 messages that agree on all sides are clean, and counted; the others remain
+`judging`                                  one task applies the rules to what remains: SQL in rounds, run by DuckDB
 `statement`                                counts, coverage and suspicions become a statement
 `reconciling`                              the steps, in order
 `tracing`                                  the same for a few messages, with their rows

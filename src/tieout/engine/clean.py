@@ -1,7 +1,7 @@
-"""Clean messages: sent once, delivered once, unchanged and in time, with an id that stands nowhere else.
+"""Clean messages: sent once, delivered once, unchanged and in time, with an id that occurs nowhere else.
 
-No rule has to look at them: each is DELIVERED, and a row of either side is the whole message. What rules about other
-messages may ask of them is handed to the bucket as tables of few rows. Docs: docs/explanation/prematch.md.
+No rule has to read them: each is DELIVERED, and a row of either side is the whole message. What rules about other
+messages need to know of them goes to the judging task as small tables. Docs: docs/explanation/prematch.md.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tieout.model import Ledger
 
 @dataclass(frozen=True)
 class Sums:
-    """What clean messages add up to: the tables `clean_counts` and `clean_latencies` of a bucket.
+    """Sums over clean messages: the tables `clean_counts` and `clean_latencies` of a bucket.
 
-    Of about one message in `share` the latency is known, and the longest of all only where a row says it.
+    The latency of about one message in `share` is known, and the longest of all only where a row has it.
     """
 
     counts: DataFrame
@@ -31,11 +31,11 @@ class Sums:
 
 @dataclass(frozen=True)
 class Clean:
-    """The clean messages of a window, which are not among the rows that the rules are put to.
+    """The clean messages of a window, which are not among the rows that the rules read.
 
-    `rows` are theirs in each ledger, not kept; `placed` those of the output with the positions and keys that they were
-    sent with, where the output shows no positions, else None. `told` are tables of a bucket, by name, as
-    `judging.canonical` has them. `roomy` are the settings for a pass over all rows.
+    `rows` are their rows in each ledger, not materialised. `placed` are their output rows with the positions and keys
+    of their sends, where the output has no positions, else None. `told` are tables of a bucket, by the names of
+    `judging.canonical`. `roomy` are the session's settings for a scan of all rows.
     """
 
     sums: Sums
@@ -45,7 +45,7 @@ class Clean:
     placed: DataFrame | None = None
 
     def tables(self) -> dict[str, DataFrame]:
-        """Return what a bucket is told of these messages, by the name of its table."""
+        """Return the tables of a bucket about these messages, by name."""
         sums = {"clean_counts": self.sums.counts, "clean_latencies": self.sums.latencies}
         return {**sums, **self.told}
 
@@ -54,10 +54,10 @@ class Clean:
         return frozenset(row["topic"] for row in self.sums.counts.select("topic").distinct().collect())
 
     def computed(self, rows: DataFrame) -> DataFrame:
-        """Return rows that it takes a pass over all messages to get, computed now and kept."""
+        """Return the rows, computed now by a scan of all messages, and materialised."""
         with set_to(rows.sparkSession, self.roomy):
             return materialised(rows)
 
     def at(self, positions: DataFrame) -> dict[Ledger, DataFrame]:
-        """Return the rows of each ledger at some positions, computed."""
+        """Return the rows of each ledger at some positions, materialised."""
         return {ledger: self.computed(at_positions(rows, positions)) for ledger, rows in self.rows.items()}

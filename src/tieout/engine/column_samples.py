@@ -1,4 +1,4 @@
-"""The columns of rows that were looked at, or the fields of JSON values in them: names, kinds, and values as text."""
+"""The columns of sampled rows, or the fields of JSON values in them: names, kinds, and values as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 def columns_of(rows: Iterable[Row]) -> tuple[ColumnSample, ...]:
-    """Return every column that a row has, in the order in which they are first seen, with its values as text."""
+    """Return every column that any row has, in the order of first occurrence, with its values as text."""
     values: dict[str, list[Any]] = {}
     for row in rows:
         for name, value in row.items():

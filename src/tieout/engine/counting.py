@@ -1,4 +1,4 @@
-"""What is counted of a ledger's rows in the one pass that reads them: which are none, undated, or without identity."""
+"""Counts of a ledger's rows, from the pass that reads them: unreadable ones, undated ones and others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tieout.model import Ledger
 
 _UNKNOWN, _LACKING = "unknown", "lacking"
 NULL_WORDS: Final = (r"\N", "NULL", "null", "None", "nan", "NaN")
-"""What programs write in the place of an id that is not there."""
+"""What programs write instead of a missing id."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Counts:
 
 
 def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) -> dict[str, Column]:
-    """Return the numbers of `Counts` by name, which are taken while the rows are read; `group` is the judged one."""
+    """Return the aggregates of `Counts` by name, to be computed while the rows are read; `group` is the judged one."""
     ledger, now = request.ledger, request.now
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
@@ -72,7 +72,7 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) 
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
     is_reversed = F.lit(False)
     if ledger == Ledger.PRODUCED:
-        # As numbers, for Spark adds to a time by way of the calendar; the lowest number that is a time has none below.
+        # As numbers, because Spark adds to a time by way of the calendar. `try_`, as the lowest time has none below.
         earliest = F.try_subtract(F.unix_micros(time), F.lit(COARSEST_CLOCK // timedelta(microseconds=1)))
         is_reversed = F.coalesce(F.unix_micros("completed_at") < earliest, F.lit(False))
         is_ahead |= F.col("completed_at") > latest

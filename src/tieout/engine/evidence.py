@@ -13,7 +13,7 @@ from tieout.engine.limits import is_time
 from tieout.model import Ledger
 
 COARSEST_CLOCK: Final = timedelta(seconds=1)
-"""How far two times of one clock may be turned round by being kept with different precision."""
+"""How far two times of one clock may be in the wrong order if they are kept with different precision."""
 
 EARLIEST_PLAUSIBLE: Final = datetime(1971, 1, 1, tzinfo=UTC)
 """Before this a time is an unset clock, not a time."""
@@ -22,31 +22,30 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def plausible(millis: int | None) -> datetime | None:
-    """Return milliseconds since 1970 as a time, None where no clock that was set says so.
+    """Return milliseconds since 1970 as a time, None where no clock that was set shows it.
 
     >>> plausible(-1), plausible(1_795_788_000_000)
     (None, datetime.datetime(2026, 11, 27, 14, 0, tzinfo=datetime.timezone.utc))
     """
     if millis is None or not is_time(millis):
         return None
-    found = _EPOCH + timedelta(milliseconds=millis)
-    return found if found >= EARLIEST_PLAUSIBLE else None
+    time = _EPOCH + timedelta(milliseconds=millis)
+    return time if time >= EARLIEST_PLAUSIBLE else None
 
 
 @dataclass(frozen=True)
 class LedgerCoverage:
-    """How much of the world one ledger's evidence shows (taxonomy section 1, Coverage).
+    """What part of the events one ledger's evidence shows (taxonomy section 1, Coverage).
 
     `covers_from` None means from the beginning, `complete_until` None means that nothing is covered. `rows` counts the
     conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time. `lacking` says
-    what is not there of the offsets that a window asks for, `reversed` counts attempts that were answered before they
-    were made, `unset` rows whose time is that of an unset clock, where the window's is not. `ahead` counts rows whose
-    time, or that of their answer, lies more than a day after the run's clock.
-    `doubled` names files that hold what another one holds, byte for byte. `unknown` says per content column in how many
-    rows it is not known; see `known_contents`. `is_by_own_times` says that how far it is
-    complete was read off its own rows' times. `is_share_group`: the source shows that the group is a share group, whose
-    members take records one by one (KIP-932). `silent` names the declared producers of which nothing was read;
-    `stated_by` says whose word it is that the ledger is complete.
+    what is missing of the offsets that a window asks for. `reversed` counts attempts that were answered before they
+    were made, `unset` rows whose time is that of an unset clock, if the window's is not. `ahead` counts rows whose
+    time, or that of their answer, lies more than a day after the run's clock. `doubled` names files with the same bytes
+    as another one. `unknown` counts, per content column, the rows in which it is not known; see `known_contents`.
+    `is_by_own_times`: `complete_until` comes from the times of the ledger's own rows. `is_share_group`: the source
+    shows that the group is a share group, whose members take records one by one (KIP-932). `silent` names the declared
+    producers of which nothing was read; `stated_by` says who states that the ledger is complete.
     """
 
     is_present: bool
@@ -73,7 +72,7 @@ class LedgerCoverage:
 
     @property
     def is_sound(self) -> bool:
-        """Whether something says how far the evidence is complete, and nothing speaks against it."""
+        """Whether the evidence states how far it is complete, and nothing contradicts that."""
         has_all = not self.has_sequence_gaps and not self.silent
         is_whole = self.is_within_tolerance and has_all and not self.doubled
         return self.is_present and is_whole and self.complete_until is not None
@@ -87,10 +86,10 @@ class LedgerCoverage:
 
 @dataclass(frozen=True)
 class Suspicions:
-    """What the evidence tells against itself: see `suspicions.py`.
+    """Doubts that the evidence raises about itself: see `suspicions.py`.
 
-    `doubted` are the classes and flags that it does not confirm, with the topics in which it does not. `lacking` is
-    what ledgers lack in their coverage, `notes` what else is said of them, `limits` what is left open because of it.
+    `doubted` are the classes and flags that it does not confirm, with the topics where it does not. `lacking` is what
+    ledgers lack in their coverage, `notes` are further notes on them, `limits` says what stays open because of it.
     """
 
     doubted: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
@@ -107,8 +106,8 @@ class Evidence:
     """One ledger as the rules see it: rows in the canonical schema, and which of its columns the source has.
 
     `may_lack_id`, `may_lack_position`, `may_lack_identity`: some row may be without `message_id`, without an offset,
-    without both. Steps that only such rows need are left out where there are none. `empty` says of content columns what
-    they are of an empty text, where the source writes that as it writes null.
+    without both. Steps that only such rows need are skipped where there are none. `empty` has, per content column, its
+    value for an empty text, if the source writes an empty text and null alike.
     """
 
     ledger: Ledger

@@ -1,4 +1,4 @@
-"""A look at files that no contract describes yet: the first rows of JSON lines, CSV or Parquet, read without Spark."""
+"""Samples files that no contract describes yet: the first rows of JSON lines, CSV or Parquet, read without Spark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LINE_BREAKS: Final = (
 
 
 def files_sample(text: str, place: str, limit: int) -> LedgerSample:
-    """Return a look at the first rows of the files that the text names: a file, a folder or a pattern.
+    """Return a sample of the first rows of the files that the text names: a file, a folder or a pattern.
 
     Raises:
         SourceError: where there are none, they are not of one format that is known, or they cannot be read.
@@ -46,7 +46,7 @@ def files_sample(text: str, place: str, limit: int) -> LedgerSample:
 def rows_sample(
     files: Sequence[Path], text: str, place: str, limit: int, unnamed: str | None = None
 ) -> LedgerSample:
-    """Return a look at the first rows of these files, which are all of one format; `unnamed` is that of other names.
+    """Return a sample of the first rows of files of one format; `unnamed` is that of those without a known suffix.
 
     Raises:
         SourceError: where they are of several formats or of none that is known, or cannot be read.
@@ -70,7 +70,7 @@ def rows_sample(
 
 
 def form_by_content(file: Path) -> str | None:
-    """Return that a file whose name does not tell holds JSON lines, None where its first line is no object."""
+    """Return the format of a file without a known suffix: JSON lines, or None where its first line is no object."""
     try:
         with opened(file) as text:
             return "jsonl" if text.read(1) == "{" else None
@@ -92,7 +92,7 @@ def _named(path: Path, text: str) -> Iterable[Path]:
 
 
 def _ending(file: Path) -> str:
-    """Return how the file's name ends, with its compression.
+    """Return the file's suffix, with that of its compression.
 
     >>> _ending(Path("a.2026.jsonl.gz")), _ending(Path("b.csv"))
     ('.jsonl.gz', '.csv')
@@ -102,19 +102,19 @@ def _ending(file: Path) -> str:
 
 
 def _form(ending: str) -> str | None:
-    """Return the format of files that end so, or None where it is not known."""
+    """Return the format of files with this suffix, or None where it is not known."""
     return _FORMATS.get(ending.lower().removesuffix(".gz").removesuffix(".bz2"))
 
 
 def _separator(file: Path) -> str:
-    """Return what parts the columns of a CSV file: of the usual signs the one that its header has most."""
+    """Return the separator of a CSV file: of the usual ones, the one that occurs most often in its header."""
     with opened(file) as text:
         header = next(_lines(text, file), "")
     return max(_SEPARATORS, key=header.count)
 
 
 def _json_rows(file: Path, limit: int) -> Iterator[Row]:
-    """Yield the objects of a file of JSON lines; lines that are none are passed over, as the reader counts them."""
+    """Yield the objects of a file of JSON lines; other lines are skipped here, and counted by the reader."""
     with opened(file) as text:
         for line in islice(_lines(text, file), limit):
             if line.lstrip().startswith("["):
@@ -128,7 +128,7 @@ def _json_rows(file: Path, limit: int) -> Iterator[Row]:
 
 
 def _lines(text: IO[str], file: Path) -> Iterator[str]:
-    """Yield the file's lines, each held in memory; a longer one than a look takes ends it.
+    """Yield the file's lines, each held in memory; one that is too long for a sample is an error.
 
     Raises:
         ValueError: where a line has more than `_LINE_CHARACTERS` characters.

@@ -1,4 +1,4 @@
-"""What joins need alike: a condition under which nulls are equal, and a hint where one side is small."""
+"""What all joins need: a condition under which nulls are equal, and a hint where one side is small."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from tieout.engine.keys import POSITION
 
 FEW_ROWS: Final = 100_000
-"""So many rows of ten columns take about 20 MB, which every executor can hold."""
+"""This many rows of ten columns take about 20 MB, which every executor can hold."""
 
 
 def same(names: Iterable[str], prefix: str) -> Column:
@@ -25,14 +25,14 @@ def same(names: Iterable[str], prefix: str) -> Column:
 
 
 def small_side(rows: DataFrame) -> DataFrame:
-    """Return rows that were materialised, to be sent to every executor where they are few.
+    """Return materialised rows with a broadcast hint if they are few.
 
-    Spark knows no size of what was materialised, and would shuffle and sort the other side, however wide it is.
+    Spark does not know the size of a checkpoint, and would shuffle and sort the other side, however wide it is.
     """
     return F.broadcast(rows) if rows.count() <= FEW_ROWS else rows
 
 
 def at_positions(rows: DataFrame, positions: DataFrame) -> DataFrame:
-    """Return the rows at some positions, which were materialised."""
+    """Return the rows at some positions, which are materialised."""
     wanted = small_side(positions.select(*[F.col(name).alias(f"at_{name}") for name in POSITION]))
     return rows.join(wanted, same(POSITION, "at_"), how="left_semi")

@@ -1,4 +1,4 @@
-"""A look at a KahaDB journal that no contract describes yet: its queues, and what the messages of one hold."""
+"""Samples a KahaDB journal that no contract describes yet: its queues, and the messages of one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tieout.engine.systems.openwire import StoredMessage
 from tieout.errors import SourceError
 
 _OF_BROKER: Final = ("ActiveMQ.", "DLQ.")
-"""How queues begin that a broker makes itself: dead letters and advice."""
+"""Prefixes of the queues that a broker makes itself: dead letters and advice."""
 _MOST_QUEUES: Final = 5
 _STORED: Final = (
     "concurrent_store_and_dispatch: false is a promise that is not guessed: say it once the broker is told "
@@ -27,7 +27,7 @@ _STORED: Final = (
 def journal_messages(
     text: str, place: str, limit: int
 ) -> tuple[str, list[StoredMessage], tuple[str, ...], int]:
-    """Return the queue of a journal that was given most, some of its messages, what is to be said, and the count.
+    """Return the journal's queue with most messages, some of these, warnings, and their number.
 
     Raises:
         SourceError: where no queue is in the journal, or none of its files can be read.
@@ -46,8 +46,8 @@ def journal_messages(
     journal = read_journal([Path(text)], Path(text).parent, take)
     names = sorted(counts, key=lambda name: (name.startswith(_OF_BROKER), -counts[name], name))
     if not names:
-        told = journal.faults[0] if journal.faults else "none that was given a message"
-        raise SourceError(f"{place} {text}: expected a queue in the journal, found {told}")
+        problem = journal.faults[0] if journal.faults else "none that was given a message"
+        raise SourceError(f"{place} {text}: expected a queue in the journal, found {problem}")
     others = names[1 : 1 + _MOST_QUEUES]
     warnings = (
         *((f"other queues as well: {', '.join(others)}",) if others else ()),
@@ -58,7 +58,7 @@ def journal_messages(
 
 
 def properties_of(messages: list[StoredMessage]) -> dict[str, tuple[str, ...]]:
-    """Return the values of each property, in the order in which they are first seen."""
+    """Return the values of each property, in the order of first occurrence."""
     found: dict[str, list[str]] = {}
     for message in messages:
         for name, value in message.properties.items():
@@ -67,7 +67,7 @@ def properties_of(messages: list[StoredMessage]) -> dict[str, tuple[str, ...]]:
 
 
 def journal_positions(text: str, place: str) -> LedgerSample:
-    """Return the sample of what left the journal's queue, as positions.
+    """Return the sample of a ledger of positions: the messages that left the journal's queue.
 
     Raises:
         SourceError: where no queue is in the journal.

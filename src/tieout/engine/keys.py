@@ -1,4 +1,4 @@
-"""Keys: the one value that all rows of a message share, by what makes them one."""
+"""Keys: the columns that identify a partition, a position, a session and a transaction."""
 
 from __future__ import annotations
 

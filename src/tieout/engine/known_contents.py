@@ -1,4 +1,4 @@
-"""Which contents of a row are known: a null is a value, unless something says that it is not known.
+"""Which contents of a row are known: a null is a value, unless the evidence says that it is unknown.
 
 Docs: docs/reference/taxonomy.md, section 1 (Null contents).
 """
@@ -16,17 +16,17 @@ from tieout.engine.ledger import UNKNOWN, is_named_lacking
 from tieout.model import Ledger
 
 NULLS: Final = "null_contents"
-"""The content columns of a row that are known to be null, a bit each."""
+"""The content columns of a row that are known to be null, one bit each."""
 LACKING: Final = "lacking_contents"
-"""The content columns that a row's file does not have, although other files of its ledger do, a bit each."""
+"""The content columns that a row's file does not have, although other files of its ledger do, one bit each."""
 SIDES: Final[Mapping[str, tuple[Ledger, ...]]] = {
     "sent": (Ledger.PRODUCED,),
     "logged": (Ledger.LOG,),
     "output": (Ledger.DELIVERED, Ledger.READ),
 }
-"""Who shows what a message carries, the columns of its contents begin with these, and in which ledgers."""
+"""The ledgers that show a message's contents, by the prefix of their columns."""
 SHOWING: Final = tuple(ledger for ledgers in SIDES.values() for ledger in ledgers)
-_UNTOLD_OUTCOMES: Final = ("failed", "unknown")
+_UNCERTAIN_OUTCOMES: Final = ("failed", "unknown")
 
 
 def bit_of(name: str) -> int:
@@ -59,11 +59,11 @@ def known_contents(ledger: Ledger, present: Collection[str], unknown: Collection
 def unsaid_contents(
     ledger: Ledger, present: Collection[str], unknown: Collection[str]
 ) -> tuple[dict[str, Column], dict[str, Column]]:
-    """Return per content column of a ledger's source whether it is unknown in a row, and whether its file lacks it."""
+    """Return per content column of a ledger's source whether it is unknown in a row, and whether the file lacks it."""
     is_record = F.lit(True)
     if ledger is Ledger.LOG:
         is_record = F.col("offset").isNotNull() & ~F.coalesce("is_control", F.lit(False))
-    untold, lacking = {}, {}
+    is_unknown, lacking = {}, {}
     for name in CONTENT_COLUMNS if ledger in SHOWING else ():
         if name not in present:
             continue
@@ -73,19 +73,19 @@ def unsaid_contents(
             lacking[name] = is_record & is_lacking
         is_null = None if name in unknown else _is_null(ledger, name, present)
         is_known = F.lit(False) if is_null is None else is_null
-        untold[name] = is_record & F.col(name).isNull() & ~is_known & ~is_lacking
-    return untold, lacking
+        is_unknown[name] = is_record & F.col(name).isNull() & ~is_known & ~is_lacking
+    return is_unknown, lacking
 
 
 def _is_null(ledger: Ledger, name: str, present: Collection[str]) -> Column | None:
-    """Return whether a row is known to have none of a content; None where no row of the ledger is."""
+    """Return whether a content is known to be null in a row; None where the ledger never shows that."""
     if (ledger, name) == (Ledger.PRODUCED, "record_timestamp"):
         return None
     is_known = F.lit(True)
     if "content" in present:
         is_known &= ~F.coalesce(F.col("content") == UNKNOWN, F.lit(False)) & ~_is_lacking(name)
     if ledger is Ledger.PRODUCED and "outcome" in present:
-        is_known &= ~F.coalesce(F.lower("outcome").isin(*_UNTOLD_OUTCOMES), F.lit(False))
+        is_known &= ~F.coalesce(F.lower("outcome").isin(*_UNCERTAIN_OUTCOMES), F.lit(False))
     return F.col(name).isNull() & is_known
 
 

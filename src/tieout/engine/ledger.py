@@ -1,7 +1,7 @@
 """The canonical columns of each ledger: what every reader conforms to and every rule may rely on.
 
-Docs: docs/reference/taxonomy.md, section 1. Every column is nullable; a column that the source does not have is null in
-every row and missing from `Evidence.present`, and what needs it is `not judged`.
+Docs: docs/reference/taxonomy.md, section 1. Every column is nullable. A column that the source does not have is null in
+every row and missing from `Evidence.present`; rules that need it are `not judged`.
 """
 
 from __future__ import annotations
@@ -158,14 +158,14 @@ OUTCOMES: Final[frozenset[str]] = frozenset({"acked", "failed", "unknown"})
 EFFECT_OUTCOMES: Final[frozenset[str]] = frozenset({"ok", "failed", "unknown"})
 UNKNOWN: Final = "unknown"
 CONTENT_WORDS: Final[frozenset[str]] = frozenset({UNKNOWN})
-"""What a source may say in `content` of a row: that its content columns, as far as they are null, are not known."""
+"""What a source may write in `content` of a row: its content columns, as far as they are null, are not known."""
 _LACKS: Final = "lacks:"
-"""What `content` begins with where a row's file lacks columns that others of its ledger have; no source says so."""
+"""The prefix of `content` if a row's file lacks columns that others of its ledger have; no source writes it."""
 TRANSACTION_STATES: Final[frozenset[str]] = frozenset({"none", "committed", "aborted", "open"})
 
 
 def lacking_word(names: Column) -> Column:
-    """Return what `content` says of a row whose file lacks these content columns, an array."""
+    """Return the `content` of a row whose file lacks these content columns, an array."""
     return F.concat(F.lit(f"{_LACKS} "), F.array_join(names, " "))
 
 

@@ -1,8 +1,8 @@
-"""The largest numbers and times that evidence may state, so that whatever a run computes from them is a number as well.
+"""The largest numbers and times that evidence may state, so that nothing that a run computes from them overflows.
 
-An offset of 2^63 - 1 fits its column, and the offset behind it does not; the difference of two sequences may be twice
-as large as either. So whole numbers end at 2^62, which no counter reaches, and times end with the calendar that Python
-has. What lies beyond is a fault of its row.
+An offset of 2^63 - 1 fits its column, but the next one does not; the difference of two sequences may be twice as
+large as either. So whole numbers end at 2^62, which no counter reaches, and times end with Python's calendar. A larger
+value is a fault of its row.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 LARGEST: Final = (1 << 62) - 1
 """The largest whole number, and below zero the smallest."""
 LARGEST_INT: Final = (1 << 31) - 1
-"""The largest number of a partition, and of an epoch of a leader or a producer."""
+"""The largest partition number, leader epoch and producer epoch."""
 LATEST_MILLIS: Final = 253402300799999
 """The last millisecond of the year 9999."""
 EARLIEST_MILLIS: Final = -62135596800000
@@ -23,12 +23,12 @@ _SHOWN: Final = 40
 
 
 def is_time(millis: int) -> bool:
-    """Return whether so many milliseconds since 1970 are a time of the calendar."""
+    """Return whether this many milliseconds since 1970 are a time of the calendar."""
     return EARLIEST_MILLIS <= millis <= LATEST_MILLIS
 
 
 def number_in(text: str, largest: int = LARGEST) -> int | None:
-    """Return the number that a text is, None where it is none, or one beyond the largest.
+    """Return the whole number in a text, None where it is none, or larger than `largest`.
 
     >>> number_in("17"), number_in("-1"), number_in("9" * 5000), number_in("4", largest=3), number_in("x")
     (17, -1, None, None, None)

@@ -1,8 +1,8 @@
-"""Cut points of a run: what is used many times is computed once, and its plan ends there.
+"""Checkpoints of a run: a frame that is used many times is computed once, and its plan is cut there.
 
-A plan is a tree. A frame that later steps use five times stands in it five times over, and those steps in theirs:
-without cuts, analysing the plan of a few hundred rows takes minutes. What is cut lies in the executors' memory and
-on their disks; losing an executor fails the job, which Airflow repeats, and never changes a result.
+A plan is a tree. A frame that later steps use five times is in it five times, and so on for those steps: without
+checkpoints, analysing the plan of a few hundred rows takes minutes. A checkpoint lies in the executors' memory and on
+their disks. Losing an executor fails the job, which Airflow repeats, and never changes a result.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from pyspark.sql.types import StructType
 from tieout.engine.session import has_one_partition
 
 _PASSING_ON: Final = ("Project", "Filter", "CollectMetrics")
-"""Steps of a plan that hand on the columns of the step before as they are."""
+"""Steps of a plan that pass on the columns of the step before unchanged."""
 
 
 def no_rows(spark: SparkSession, schema: StructType | str) -> DataFrame:
     """Return a frame of this schema without rows.
 
-    PySpark would start Python beside the executors to read an empty list, which takes the better part of a second.
+    For an empty list PySpark would start Python workers, which takes most of a second.
     """
     types = cast(StructType, StructType.fromDDL(schema)) if isinstance(schema, str) else schema
     return spark.range(0).select(*[F.lit(None).cast(one.dataType).alias(one.name) for one in types])
 
 
 def materialised(rows: DataFrame) -> DataFrame:
-    """Return the same rows, computed now and kept, with a plan that begins here.
+    """Return the same rows, computed now and checkpointed, with a plan that begins here.
 
-    Of little evidence they become one partition, and Spark knows it: later steps then need no exchange. Of much, a
-    column that is the same in every row is not kept but stands in the plan, where what follows from it costs nothing:
-    a message has a hundred columns, and without a log half of them say so. Much is kept as bytes: millions of rows
-    that live long are millions of objects, which Java's collector would walk through again and again.
+    Little evidence becomes one partition, and Spark knows it: later steps then need no exchange. Of much evidence, a
+    column with one value in all rows is not kept but becomes a literal in the plan, which the optimiser can use: a
+    message has a hundred columns, half of them constant without a log. Much is kept as bytes: millions of long-lived
+    rows would be millions of objects, which Java's garbage collector would traverse again and again.
     """
     if has_one_partition(rows.sparkSession):
         return rows.coalesce(1).localCheckpoint(eager=True)
@@ -44,7 +44,7 @@ def materialised(rows: DataFrame) -> DataFrame:
     if len(same_in_all) == len(rows.columns):
         return _kept(rows)
     kept = _kept(rows.drop(*same_in_all))
-    # A column that is named anew, be it the same name, is another one to Spark, which forgets how rows are partitioned.
+    # An alias, even with the same name, is a new column to Spark, which then forgets how rows are partitioned.
     return kept.select(*[same_in_all.get(name, F.col(name)) for name in rows.columns])
 
 
@@ -53,12 +53,12 @@ def _kept(rows: DataFrame) -> DataFrame:
 
 
 def nulls_in(rows: DataFrame) -> frozenset[str]:
-    """Return the columns of which Spark's optimiser knows that they are null in all rows."""
+    """Return the columns that Spark's optimiser knows to be null in all rows."""
     return frozenset(name for name, value in _literals(rows) if value.value() is None)
 
 
 def _constants(rows: DataFrame) -> Iterator[tuple[str, Column]]:
-    """Yield each column of which Spark's optimiser knows that all rows have one value, with that value."""
+    """Yield each column that Spark's optimiser knows to have one value in all rows, with that value."""
     types = {field.name: field.dataType for field in rows.schema}
     for name, literal in _literals(rows):
         value = _value_of(literal)
@@ -69,7 +69,7 @@ def _constants(rows: DataFrame) -> Iterator[tuple[str, Column]]:
 def _literals(rows: DataFrame) -> Iterator[tuple[str, Any]]:
     """Yield each column that has one value in all rows, as the optimiser's `Literal`.
 
-    Through Spark Connect nobody is told. Docs: Catalyst's `LogicalPlan`, `Project`, `Alias` and `Literal`.
+    Spark Connect does not show it. Docs: Catalyst's `LogicalPlan`, `Project`, `Alias` and `Literal`.
     """
     classic: Any = getattr(rows, "_jdf", None)
     if classic is None:
@@ -89,13 +89,13 @@ def _literals(rows: DataFrame) -> Iterator[tuple[str, Any]]:
             yield column.name(), literals[column.exprId().id()]
 
 
-def _each(found: Any) -> Iterator[Any]:
-    """Yield the members of a sequence of Scala's."""
-    return (found.apply(place) for place in range(found.size()))
+def _each(sequence: Any) -> Iterator[Any]:
+    """Yield the members of a Scala sequence."""
+    return (sequence.apply(place) for place in range(sequence.size()))
 
 
 def _value_of(literal: Any) -> Column | None:
-    """Return a literal of the optimiser as a column; None where it is no null, truth, number, word or empty array."""
+    """Return an optimiser's literal as a column; None if it is no null, boolean, integer, string or empty array."""
     value = literal.value()
     if value is None:
         return F.lit(None)

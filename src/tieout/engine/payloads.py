@@ -1,7 +1,7 @@
-"""Finding the bodies of lost messages where the contract's `replay` says they are: the source of one of its ledgers.
+"""Finds the payloads of lost messages in the source of the ledger that the contract's `replay` names.
 
-The ledgers hold hashes. So the source is read once more, with the same `columns` and `where`, and a row gives the body
-of a message only if it has its identity and, where the evidence has one, its payload hash.
+The ledgers have hashes only. So the source is read once more, with the same `columns` and `where`. A row gives a
+message's payload only if it has its identity and, if the evidence has one, its payload hash.
 Docs: docs/how-to/replay-lost-messages.md.
 """
 
@@ -42,7 +42,7 @@ _LOG_HEADERS: Final = "array<struct<key:string,value:binary>>"
 def payloads_of(
     spark: SparkSession, contract: Contract, wanted: Sequence[Wanted], now: datetime
 ) -> Iterator[tuple[str, Body]]:
-    """Yield the idempotence key and the body of each wanted message that the source holds.
+    """Yield the idempotence key and the body of each wanted message that the source has.
 
     Raises:
         SourceError: where the source cannot be read, or an expression of the contract's `replay` is none over it.
@@ -62,10 +62,10 @@ def payloads_of(
 
 
 def is_computed_from(hash_text: str | None, replay: Replay, columns: Sequence[str]) -> bool:
-    """Return whether the contract's expression of the payload hash is made of the body, and of nothing else.
+    """Return whether the contract's expression of the payload hash is computed from the body, and from nothing else.
 
-    A column of the source that holds a hash is none: whoever writes the row can claim any. An expression that takes
-    such a column along is none either.
+    A source column that holds a hash is not: whoever writes the row can claim any hash. Nor is an expression that also
+    uses such a column.
 
     >>> replay, columns = Replay(value="doc.body", key="id"), ["doc", "id", "hash"]
     >>> is_computed_from("sha2(cast(doc.body as binary), 256)", replay, columns)
@@ -83,7 +83,7 @@ def is_computed_from(hash_text: str | None, replay: Replay, columns: Sequence[st
 
 
 def has_digest(value: bytes | None, claimed: str) -> bool:
-    """Return whether a text is a usual digest of the value, in hexadecimal or base64.
+    """Return whether `claimed` is a usual digest of the value, in hexadecimal or base64.
 
     >>> has_digest(b"one", hashlib.sha256(b"one").hexdigest().upper()), has_digest(b"one", "h1")
     (True, False)
@@ -97,9 +97,9 @@ def has_digest(value: bytes | None, claimed: str) -> bool:
 def _candidates(
     spark: SparkSession, contract: Contract, replay: Replay, now: datetime
 ) -> tuple[DataFrame, bool]:
-    """Return the source's rows by what they are found by (`id`, `session`, the position, `hash`), and their bodies.
+    """Return the source's rows, with the columns to find them by (`id`, `session`, position, `hash`) and their bodies.
 
-    And whether the contract computes the hash from the body.
+    The second value says whether the contract computes the hash from the body.
     """
     ledger = replay.from_
     spec = spec_of(contract, ledger)
@@ -152,10 +152,10 @@ def _matched(
         (one.key, one.message_id, one.session, one.topic, one.partition, one.offset, one.payload_hash)
         for one in wanted
     ]
-    asked = F.broadcast(spark.createDataFrame(rows, _WANTED))
+    wanted_rows = F.broadcast(spark.createDataFrame(rows, _WANTED))
     by_hash = F.col("wanted_hash").isNull() | (F.col("hash") == F.col("wanted_hash"))
     return (
-        candidates.join(asked, _is_same(contract) & by_hash, how="inner")
+        candidates.join(wanted_rows, _is_same(contract) & by_hash, how="inner")
         .groupBy("wanted_key")
         .agg(F.collect_set(F.struct("key", "value", "headers")).alias("bodies"))
         .select("wanted_key", F.size("bodies").alias("versions"), F.col("bodies")[0].alias("body"))
@@ -163,7 +163,7 @@ def _matched(
 
 
 def _is_same(contract: Contract) -> Column:
-    """Return whether a row of the source is of a wanted message, by the contract's identity."""
+    """Return whether a source row belongs to a wanted message, by the contract's identity."""
     if contract.identity is Identity.CONTENT:
         return F.col("hash") == F.col("wanted_hash")
     if contract.identity is Identity.POSITION:

@@ -1,4 +1,4 @@
-"""A look at a Pulsar topic that no contract describes yet: what its newest messages hold. Spark is not needed."""
+"""Samples the newest messages of a Pulsar topic that no contract describes yet. Spark is not needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CURSOR: Final = (
 
 
 def newest_messages(text: str, place: str, limit: int) -> tuple[PulsarSource, list[Message]]:
-    """Return the source that the text names, and about so many of its topic's newest messages.
+    """Return the source that the text names, and up to `limit` of its topic's newest messages.
 
     Raises:
         SourceError: where there is no such topic, or it cannot be read.
@@ -51,7 +51,7 @@ def newest_messages(text: str, place: str, limit: int) -> tuple[PulsarSource, li
 
 
 def named_cursor(text: str, place: str) -> PulsarCursorSource:
-    """Return the source that the text names, whose subscription is there.
+    """Return the source that the text names, whose subscription exists.
 
     Raises:
         SourceError: where there is no such topic or subscription, or the broker cannot be asked.
@@ -74,8 +74,8 @@ def named_cursor(text: str, place: str) -> PulsarCursorSource:
     finally:
         broker.close()
     if subscription not in known:
-        told = ", ".join(sorted(known)) or "none"
-        raise SourceError(f"{place} {text}: expected a subscription of the topic, found {told}")
+        names = ", ".join(sorted(known)) or "none"
+        raise SourceError(f"{place} {text}: expected a subscription of the topic, found {names}")
     return spec
 
 

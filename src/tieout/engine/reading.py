@@ -1,4 +1,4 @@
-"""Step one of a run: every declared ledger read, conformed to its schema, and its coverage stated."""
+"""Step one of a run: reads every declared ledger, conforms it to its schema, and states its coverage."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _FILE_OFFSETS: Final = (
 _NAMED_ROWS: Final = 5
 _NULL_WORDS: Final = ", ".join(NULL_WORDS)
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
-"""Ledgers in which a row that stands twice is two sends, effects or reads."""
+"""Ledgers in which a row that occurs twice is two sends, effects or reads."""
 
 _OF_PATTERNS: Final = (
     "INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_PATTERN_RECOGNITION",
@@ -60,7 +60,7 @@ _OF_PATTERNS: Final = (
     "INVALID_DATETIME_PATTERN.LENGTH",
     "INVALID_DATETIME_PATTERN.SECONDS_FRACTION",
 )
-"""What Spark calls a pattern that it does not take, such as the week years of YYYY."""
+"""Spark's error conditions for date patterns that it does not accept, such as the week years of YYYY."""
 
 
 def read_evidence(
@@ -68,9 +68,8 @@ def read_evidence(
 ) -> dict[Ledger, Evidence]:
     """Return the evidence of every ledger that the contract declares, absent ones included.
 
-    Each ledger is read once and cut from its source, so that every rule sees the same rows. Nothing is filtered by
-    consumer group or time here. The session is set to UTC, to strict parsing of times, and to read those of
-    nanoseconds.
+    Each ledger is read once and checkpointed, so that every rule sees the same rows. Nothing is filtered by consumer
+    group or time here. The session is set to UTC, to strict parsing of times, and to reading times in nanoseconds.
 
     Raises:
         SourceError: where a source cannot be read as the contract describes it.
@@ -120,7 +119,7 @@ def _opened(
 
 
 def _with_taking(reading: Reading, ledger: Ledger) -> Reading:
-    """Return the reading of a group's positions with when its table was taken in each row, if that is known."""
+    """Return the reading of a group's positions with `taken_at`, when its table was taken, if that is known."""
     rows, taken_at = reading.rows, reading.taken_at
     if ledger not in POSITION_LEDGERS or rows is None or taken_at is None:
         return reading
@@ -138,7 +137,7 @@ def _reach_of(window: Window, ledger: Ledger, spec: LedgerSpec) -> Reach | None:
 def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed:
     """Return the source's rows in the ledger's schema, as far back as it reaches.
 
-    A log is left whole from its first offset on: a record with an older time between others is no hole.
+    A log is kept whole from its first offset on: a record with an older time must not look like a hole.
 
     Raises:
         SourceError: where an expression of the contract is none over the source's columns.
@@ -159,7 +158,7 @@ def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed
 
 @dataclass(frozen=True)
 class OpenLedger:
-    """A ledger whose source was found and whose rows, unless there are none, were conformed, but not read."""
+    """A ledger whose source was opened and whose rows, if there are any, are conformed but not read yet."""
 
     contract: Contract
     window: Window
@@ -170,13 +169,13 @@ class OpenLedger:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether the rows are many, and reading them a second time costs no second parsing."""
+        """Whether the rows are many and can be read a second time without being parsed again."""
         is_large = self.reading.size > SMALL_BYTES
         return self.found is not None and self.reading.is_columnar and is_large
 
     @property
     def counted(self) -> dict[str, Column]:
-        """What `told` has to be told of the rows, as aggregates over them by name."""
+        """The aggregates over the rows whose values `told` takes, by name."""
         if self.found is None:
             return {}
         return counts_of(self.found, self.spec, self.request, self._group)
@@ -187,7 +186,7 @@ class OpenLedger:
         return self.contract.group_of(self.request.ledger)
 
     def kept(self) -> Evidence:
-        """Return the evidence, read through once and kept.
+        """Return the evidence, read once and materialised.
 
         Raises:
             SourceError: where an expression of the contract fails on a row.
@@ -199,7 +198,7 @@ class OpenLedger:
             return self._evidence(reading, found, counts)
 
     def told(self, counts: Mapping[str, int]) -> Evidence:
-        """Return the evidence of rows that were gone through, with `counted` counted, and not kept."""
+        """Return the evidence of rows that were scanned but not materialised, given the values of `counted`."""
         if self.found is None:
             return self._without_rows()
         return self._evidence(self.reading, self.found, Counts.of(counts))
@@ -214,7 +213,7 @@ class OpenLedger:
             notes=(*writes.faults, *writes.notes, *reading.notes),
         )
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
-        said = (
+        notes = (
             *samples,
             *found.notes,
             *told_of_left_out(found.left_out, reading, counts),
@@ -223,8 +222,8 @@ class OpenLedger:
         present = found.present
         if ledger is Ledger.PRODUCED and has_file_offsets(rows, present, contract):
             rows, present = rows.withColumn("offset", F.lit(None).cast("bigint")), present - {"offset"}
-            said = (*said, _FILE_OFFSETS)
-        coverage = _coverage(rows, contract, self.window, self.request, reading, counts, said)
+            notes = (*notes, _FILE_OFFSETS)
+        coverage = _coverage(rows, contract, self.window, self.request, reading, counts, notes)
         is_produced, has_offsets = ledger is Ledger.PRODUCED, "offset" in present
         lacking = doubtful_transactions(rows, present, contract) if is_produced else ()
         return Evidence(
@@ -241,14 +240,14 @@ class OpenLedger:
         )
 
     def _empty_contents(self, present: frozenset[str]) -> Mapping[str, str]:
-        """Return what the source's content columns are of an empty text, where it writes that as it writes null."""
+        """Return the values of the content columns for an empty text, if the source writes it like null."""
         source, ledger = self.spec.source, self.request.ledger
         if not isinstance(source, FilesSource) or source.format != "csv" or ledger not in SHOWING:
             return {}
         return empty_contents(self.request.spark, self.spec.columns, present)
 
     def _without_rows(self) -> Evidence:
-        """Return the evidence of a source that is absent, or that has nothing that could be read."""
+        """Return the evidence of a source that is absent or has nothing readable."""
         ledger = self.request.ledger
         rows = no_rows(self.request.spark, SCHEMAS[ledger])
         return Evidence(
@@ -260,7 +259,7 @@ class OpenLedger:
 
 
 def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
-    """Return how the ledger is read: the output's `effect_key` as the multiplicity says, unless `columns` has it."""
+    """Return the ledger's spec; the output's `effect_key` is the multiplicity's, unless `columns` has one."""
     spec, effect_key = contract.ledgers[ledger], contract.multiplicity.effect_key
     if ledger is not Ledger.DELIVERED or effect_key is None or "effect_key" in spec.columns:
         return spec
@@ -270,7 +269,7 @@ def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
 def _kept(
     reading: Reading, first: Conformed, spec: LedgerSpec, request: Request, group: str
 ) -> tuple[Reading, Conformed, Counts]:
-    """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
+    """Return the conformed rows, materialised, and their counts; inputs that break the job are left out."""
     ledger, found = request.ledger, first
     while reading.rows is not None:
         seen = Observation()
@@ -278,7 +277,7 @@ def _kept(
             counted = counts_of(found, spec, request, group)
             totals = [count.alias(name) for name, count in counted.items()]
             kept = materialised(found.rows.observe(seen, *totals))
-            # Spark Connect tells nothing of what it observed on the way to a checkpoint.
+            # Spark Connect does not return what it observed during a checkpoint.
             counts = seen.get or kept.agg(*totals).collect()[0].asDict()
             return reading, replace(found, rows=kept), Counts.of(counts)
         except Exception as error:
@@ -292,12 +291,12 @@ def _kept(
 
 
 def _reread(reading: Reading, error: Exception, place: str) -> Reading:
-    """Return the reading without the inputs that do not read through.
+    """Return the reading without the inputs that cannot be read to their end.
 
     Raises:
-        SourceUnreachableError: where it was a Kafka cluster that failed: another run may find it whole.
+        SourceUnreachableError: where a Kafka cluster failed: another run may find it available.
         UnreadableTimeError: where a topic has too many records that its reader cannot read.
-        SourceError: where all of them do: then an expression of the contract fails on some row.
+        SourceError: where all inputs can be read: then an expression of the contract fails on some row.
     """
     if not is_of_spark(error):
         raise error
@@ -313,7 +312,7 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
 
 
 def _failing(error: Exception) -> str:
-    """Return in words that an expression of the contract fails on a row, and what to do about it."""
+    """Return the message that an expression of the contract fails on a row, with what to do about it."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if isinstance(error, PySparkException) and condition in _OF_PATTERNS:
         pattern = (error.getMessageParameters() or {}).get("pattern", "")
@@ -328,7 +327,7 @@ def _failing(error: Exception) -> str:
 
 
 def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return in words which files give their ledger rows that another one, the same byte for byte, gives it as well."""
+    """Return a sentence for each file with rows in the ledger that is a copy of another file, byte for byte."""
     if not copies or ledger not in _COUNTED_SINGLY:
         return ()
     files = rows.where(F.col(FAULT).isNull() & F.col(FILE).isNotNull()).select(FILE).distinct().collect()
@@ -352,8 +351,8 @@ def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, 
         file = "" if row[FILE] is None else f"{name_of(local_path(row[FILE]), base_dir)}: "
         number = numbers.get(place)
         several = f" ({row[COUNT]} records)" if (row[COUNT] or 1) > 1 else ""
-        told = f"{row[FAULT]}{several}"
-        named.append(f"{file.removesuffix(': ')}:{number}: {told}" if number else f"{file}{told}")
+        fault = f"{row[FAULT]}{several}"
+        named.append(f"{file.removesuffix(': ')}:{number}: {fault}" if number else f"{file}{fault}")
     more = unparsed - sum(row[COUNT] or 1 for row in first)
     return (*named, *((f"{more} more rows could not be read",) if more else ()))
 

@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """What one run found: the statement, ready for JSON, and every break; and what it was found in."""
+    """The result of one run: the statement, ready for JSON, every break, and the judged input (`given`)."""
 
     statement: dict[str, Any]
     breaks: Breaks

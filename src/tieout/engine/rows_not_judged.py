@@ -1,4 +1,4 @@
-"""What the coverage notes say of good rows that are not judged: those that `where` leaves out, and other groups'."""
+"""Coverage notes on good rows that are not judged: those that `where` leaves out, and those of other groups."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tieout.engine.sources.source import Reading, is_of_spark
 from tieout.model import SMALL_BYTES
 
 _NAMED_GROUPS: Final = 100
-_TOLD_GROUPS: Final = 5
+_SHOWN_GROUPS: Final = 5
 
 
 def told_of_left_out(left_out: DataFrame | None, reading: Reading, counts: Counts) -> tuple[str, ...]:
-    """Return how many rows `where` leaves out, where counting them costs little or nothing is left."""
+    """Return a note on how many rows `where` leaves out, if counting them is cheap or no row remains."""
     is_cheap = reading.is_columnar or reading.size <= SMALL_BYTES
     if left_out is None or not (is_cheap or counts.rows == 0):
         return ()
@@ -26,15 +26,15 @@ def told_of_left_out(left_out: DataFrame | None, reading: Reading, counts: Count
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return ()  # what does not read through is named by those who read the rows that are left
-    told = f"where leaves out {count} rows"
+        return ()  # unreadable inputs are named when the remaining rows are read
+    note = f"where leaves out {count} rows"
     return (
-        () if count == 0 else (told if counts.rows else f"{told}, and none is left: does it fit the values?",)
+        () if count == 0 else (note if counts.rows else f"{note}, and none is left: does it fit the values?",)
     )
 
 
 def told_of_others(rows: DataFrame, group: str, counts: Counts) -> tuple[str, ...]:
-    """Return how many rows are set aside as other groups', and which are the judged one misspelled."""
+    """Return a note on how many rows belong to other groups, and which of these may be the judged one misspelled."""
     if not counts.of_others:
         return ()
     found = (
@@ -44,16 +44,16 @@ def told_of_others(rows: DataFrame, group: str, counts: Counts) -> tuple[str, ..
         .orderBy(F.desc("count"), "consumer_group")
     )
     named = {row["consumer_group"]: row["count"] for row in found.limit(_NAMED_GROUPS).collect()}
-    told = ", ".join(f"{name} ({count})" for name, count in list(named.items())[:_TOLD_GROUPS])
+    shown = ", ".join(f"{name} ({count})" for name, count in list(named.items())[:_SHOWN_GROUPS])
     alike = [name for name in named if _spelled(name) == _spelled(group)]
     more = f"; {', '.join(map(repr, alike))} and {group!r} differ only in case or blanks" if alike else ""
     return (
-        f"{counts.of_others} of {counts.rows} rows are set aside, of other groups than {group}: {told}{more}",
+        f"{counts.of_others} of {counts.rows} rows are set aside, of other groups than {group}: {shown}{more}",
     )
 
 
 def _spelled(group: str) -> str:
-    """Return a group's name without what people take for the same.
+    """Return a group's name without case and blanks, in which people rarely see a difference.
 
     >>> _spelled("Loader ") == _spelled("loader")
     True

@@ -1,8 +1,7 @@
-"""A bounded look at evidence that no contract describes yet: column names, and the first values of each.
+"""Samples evidence that no contract describes yet: column names, and the first values of each.
 
-Spark is started for a topic, and for a table of Delta or Iceberg, alone: JSON lines and CSV are read by the standard
-library, Parquet by pyarrow, a table of PostgreSQL by its client. At most `ROWS` rows are read, however
-many there are.
+Spark is started only for a topic and for a table of Delta or Iceberg. JSON lines and CSV are read by the standard
+library, Parquet by pyarrow, a table of PostgreSQL by its client. At most `ROWS` rows are read, however many there are.
 """
 
 from __future__ import annotations
@@ -52,23 +51,23 @@ _OF_RECORDS: Final = {
     ),
     False: (ColumnSample("source_timestamp", "time", ("",)), *_CONTENT),
 }
-"""What a record shows beside its value, in the ledger `log` and in any other."""
+"""The columns that a record has besides the fields of its value, in the ledger `log` and in any other."""
 
 
 def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
     """Return some rows of what the text names: a file, folder, pattern, or one of the forms below.
 
     A folder may be a Delta or Iceberg table. `jdbc:CONNECTION:TABLE` is a table, `kafka:CONNECTION:TOPIC` a topic,
-    of which the newest records are looked at; of `__share_group_state` those of all share groups.
-    `pulsar:CONNECTION:TOPIC` is one of Pulsar, and with `:SUBSCRIPTION` behind it a subscription's positions.
+    of which the newest records are sampled; of `__share_group_state` those of all share groups.
+    `pulsar:CONNECTION:TOPIC` is a topic of Pulsar, and with `:SUBSCRIPTION` appended a subscription's positions.
 
     Args:
         text: Where the rows are.
-        place: What the user calls it, for errors.
+        place: The user's name for it, for errors.
         ledger: What they are to be evidence for.
 
     Raises:
-        SourceError: where nothing is there, its format is not known, or it cannot be read.
+        SourceError: where nothing is found, its format is not known, or it cannot be read.
         ConnectionNotFoundError: where the connection is not defined.
     """
     if text.startswith(TOPIC):
@@ -87,7 +86,7 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
 
 
 def needs_spark(text: str) -> bool:
-    """Return whether Spark is started to look at what the text names."""
+    """Return whether Spark is started to sample what the text names."""
     is_asked = text.startswith((_TABLE, PULSAR))
     return text.startswith(TOPIC) or (not is_asked and table_format(Path(text)) is not None)
 
@@ -100,7 +99,7 @@ _BY_NAME: Final[Mapping[str, Callable[[str, str], LedgerSample]]] = {
 
 
 def _of_system(kind: str, text: str, place: str, ledger: Ledger) -> LedgerSample:
-    """Return a look at what Spark, Kafka Connect, Flink or Trident keeps."""
+    """Return a sample of the files that Spark, Kafka Connect, Flink or Trident keeps."""
     if kind in _BY_NAME:
         return _BY_NAME[kind](text, place)
     if kind == "flink_checkpoints":

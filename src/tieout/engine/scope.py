@@ -1,4 +1,4 @@
-"""What one run judges: a contract, a window and the evidence, with the questions every rule asks of them."""
+"""What one run judges: a contract, a window and the evidence, with the properties that rules need of them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tieout.model import Identity, Ledger, Window
 
 
 def is_of_group(group: str) -> Column:
-    """Return whether a row of the consumer's side is of this group; one that names no group is."""
+    """Return whether a row of the consumer's side belongs to this group; one without a group does."""
     return F.col("consumer_group").isNull() | (F.col("consumer_group") == group)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The inputs of a run; rules take it and ask it, they never look anywhere else.
+    """The inputs of a run: rules take nothing from anywhere else.
 
     `deleted` has one row per topic known to be gone, or is None; see `topic_generations.py`. `clean` are the messages
     that prematch removed from the rows, because no rule has to read them; `size` is then the number of rows left.
@@ -52,7 +52,7 @@ class Scope:
         return self.evidence[ledger].rows
 
     def with_lacking(self, ledger: Ledger, lacking: Sequence[str]) -> Scope:
-        """Return the scope with what a declared ledger lacks in its coverage; without anything the scope itself."""
+        """Return the scope with what a declared ledger lacks added to its coverage; if nothing, the same scope."""
         if not lacking:
             return self
         found = self.evidence[ledger]
@@ -60,7 +60,7 @@ class Scope:
         return replace(self, evidence={**self.evidence, ledger: replace(found, coverage=coverage)})
 
     def left_with(self, rows: Mapping[Ledger, DataFrame], clean: Clean) -> Scope:
-        """Return the scope with what is left of some ledgers, materialised, and its clean messages beside it."""
+        """Return the scope with the remaining rows of some ledgers, materialised, and its clean messages."""
         evidence = {
             ledger: replace(found, rows=rows[ledger]) if ledger in rows else found
             for ledger, found in self.evidence.items()
@@ -70,14 +70,14 @@ class Scope:
 
     @property
     def row_count(self) -> int:
-        """How many rows of all ledgers the rules are put to."""
+        """How many rows of all ledgers the rules read."""
         if self.size is not None:
             return self.size
         return sum(found.coverage.rows for found in self.evidence.values())
 
     @property
     def is_large(self) -> bool:
-        """Whether rows are many, so that steps which spare work per row are worth planning."""
+        """Whether rows are so many that steps which save work per row are worth planning."""
         return self.row_count > SMALL_ROWS
 
     @property
@@ -92,7 +92,7 @@ class Scope:
 
     @property
     def accounting_ledgers(self) -> tuple[Ledger, ...]:
-        """The ledgers whose silence makes a loss: the effects', and the declared ones of what was legally set aside."""
+        """A lost message is in none of these ledgers: that of effects, and the declared ones of `sets_aside`."""
         return (self.effect_ledger, *self.sets_aside)
 
     @property
@@ -102,18 +102,18 @@ class Scope:
 
     @property
     def reader_ledger(self) -> Ledger:
-        """The ledger that shows best in which order a consumer got its records: `read` wherever it is declared."""
+        """The ledger that best shows the order in which a consumer got its records: `read` wherever it is declared."""
         return Ledger.READ if Ledger.READ in self.evidence else Ledger.DELIVERED
 
     @property
     def identity_column(self) -> str:
-        """The column by which two rows of one position contradict each other: their ids, or what they hold."""
+        """The column in which two rows of one position contradict each other: their ids, or their payloads."""
         by_content = self.contract.identity == Identity.CONTENT
         return "payload_hash" if by_content else "message_id"
 
     @property
     def allowed_latency(self) -> timedelta:
-        """How long after its acknowledgement a message may stay without effect."""
+        """How long after its acknowledgement a message may be without an effect."""
         return self.contract.max_latency + self.contract.clock_skew
 
     @property
@@ -123,7 +123,7 @@ class Scope:
         return shown and not self.contract.is_queue
 
     def is_ours(self, ledger: Ledger | None = None) -> Column:
-        """Return whether a row of the consumer's side is the judged group's; one that names no group is.
+        """Return whether a row of the consumer's side belongs to the judged group; one without a group does.
 
         In `mirrored` the group may have another name, as `Contract.group_of` says.
         """

@@ -25,7 +25,7 @@ from tieout.model import QUICK_BYTES, SMALL_BYTES
 from tieout.spark_environment import trimmed_for_spark
 
 _NO_SPACE: Final = "No space left on device"
-"""What the system says of ENOSPC, in Java and in Python."""
+"""The system's message for ENOSPC, in Java and in Python."""
 _NO_MEMORY: Final = "java.lang.OutOfMemoryError"
 _ENDING_SECONDS: Final = 5.0
 _TOO_LARGE: Final = (
@@ -34,7 +34,7 @@ _TOO_LARGE: Final = (
     "kafka_segments, which names a batch that is too large, and judges the others"
 )
 ROWS_PER_TASK: Final = 200_000
-"""So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
+"""Rows per task that can be sorted, or counted in a hash table, in little memory."""
 
 FOR_EVIDENCE: Final = {
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -44,10 +44,10 @@ FOR_EVIDENCE: Final = {
     "spark.sql.orc.aggregatePushdown": "false",
     "spark.sql.variable.substitute": "false",
 }
-"""What every reading of evidence sets, whatever the installation's own defaults are.
+"""Settings for every read of evidence, whatever the installation's defaults are.
 
-A file that is corrupt or gone fails the job; rows are counted, and not believed from a file's footer. An expression of
-a contract takes no `${env:…}` from the environment.
+A file that is corrupt or gone fails the job. Rows are counted, not taken from a file's footer. An expression of a
+contract takes no `${env:…}` from the environment.
 Source: "Runtime SQL Configuration" of Spark's guide.
 """
 
@@ -67,16 +67,16 @@ SETTINGS: Final = {
     "spark.sql.windowExec.buffer.spill.threshold": str(ROWS_PER_TASK),
     "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
 }
-"""What a run sets: UTC, ANSI arithmetic, plain upper and lower case; no web page, no call site noted per column.
+"""Settings of a run: UTC, ANSI arithmetic, plain upper and lower case; no web page, no call site recorded per column.
 
-Rows that are kept are written by Kryo, which copies a row's bytes; Java's own way looks up its class in each.
-A task shuffles into one file: where it has little to say, to open one for each of 200 partitions is most of its work.
-A window function holds so many rows in memory, and has more on disk: what one function holds, Spark can take back for
-no other, and the second of two fails. Each file is read with one buffer instead of three, outside the heap.
-Spark derives no conditions from other ones: a column that is named anew doubles those that it stands in, and what makes
-one row's faults out of twenty columns has a million. Docs: Catalyst's `UnaryNode.getAllValidConstraints`.
-A window with breaks generates 180 classes; Spark keeps 100 by default, so that the next window in the same session
-would compile all of them again. Docs: Spark's `StaticSQLConf.CODEGEN_CACHE_MAX_ENTRIES`.
+Checkpointed rows are written by Kryo, which copies a row's bytes; Java's serialisation looks up its class in each.
+A task shuffles into one file: for little output, opening one for each of 200 partitions is most of its work.
+A window function holds `ROWS_PER_TASK` rows in memory, and more on disk: Spark cannot take the memory of one function
+back for another, so the second of two would fail. Each spill file is read with one buffer outside the heap, not three.
+Spark derives no conditions from others: each alias doubles those that a column is in, and the expression that makes a
+row's faults out of twenty columns would get a million. Docs: Catalyst's `UnaryNode.getAllValidConstraints`.
+A window with breaks generates 180 classes. Spark keeps 100 by default, so the next window in the same session would
+compile all of them again. Docs: Spark's `StaticSQLConf.CODEGEN_CACHE_MAX_ENTRIES`.
 """
 
 _LOCAL: Final = {
@@ -85,33 +85,33 @@ _LOCAL: Final = {
 }
 _AUTHENTICATED: Final = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 _JAVA: Final = "-XX:+UseParallelGC"
-"""Of Java's collectors the one that takes least from the work, where nobody waits for a pause."""
+"""The garbage collector with the highest throughput: pauses do not matter here."""
 _QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone: the other one takes two fifths of a run's processor time, and pays later."""
+"""Java's quick compiler (C1) alone: the other takes two fifths of a run's processor time, and pays off later."""
 QUICK_JAVA: Final = f"-XX:+UseSerialGC {_QUICK_COMPILER}"
 """Java's options for little evidence."""
 
-_TELLING_TWICE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""Loggers of PySpark that print an error in an expression, with the whole stack of Java, while it is being raised."""
+_DUPLICATE_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""PySpark loggers that print an error in an expression, with Java's whole stack, in addition to raising it."""
 
 DELTA_EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA: Final = {
     "spark.sql.extensions": DELTA_EXTENSION,
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-"""What Delta refuses to read without: its rules leave out rows that a deletion vector marks. Iceberg needs none."""
+"""Delta does not read without these: its rules leave out rows that a deletion vector marks. Iceberg needs none."""
 _DELTA_LOCAL: Final = {"spark.databricks.delta.snapshotPartitions": "2"}
 """Two tasks read the log of a table, instead of 50."""
 
 SMALL_ROWS: Final = 100_000
-"""Up to so many rows of all ledgers, as up to `SMALL_BYTES`, planning and compiling cost more than the work itself."""
+"""Up to this many rows of all ledgers, or `SMALL_BYTES`, planning and compiling cost more than the work itself."""
 
 _FEWEST_TASKS: Final = 8
 
 _SINGLE_PARTITION: Final = "spark.sql.maxSinglePartitionBytes"
 _SMALL: Final = {
     "spark.sql.shuffle.partitions": "1",
-    # In one partition a join needs no exchange, however large Spark guesses it; a broadcast would be a job of its own.
+    # In one partition a join needs no exchange, whatever size Spark estimates; a broadcast would be a job of its own.
     _SINGLE_PARTITION: f"{2**62}b",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.disableHints": "true",
@@ -131,24 +131,23 @@ def local_session(
 ) -> SparkSession:
     """Return a Spark session on this machine's loopback with the settings that the engine relies on, and more jars.
 
-    `evidence_bytes`, of all that the session will read, chooses Java's options; None where nobody knows how much that
-    is. Results do not depend on it.
-    `java_messages` is a file that takes what Java and its tools print, instead of standard error; `java_options` are
-    more options for Java.
+    `evidence_bytes`, the size of all that the session will read, chooses Java's options; None if it is not known.
+    Results do not depend on it. `java_messages` is a file that takes what Java and its tools print, instead of standard
+    error; `java_options` are more options for Java.
     """
     java = {"spark.driver.extraJavaOptions": f"{_java_for(evidence_bytes)} {java_options}".strip()}
-    taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
+    jar_settings = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
     builder = SparkSession.builder.appName(app_name).master("local[*]")
-    # Executors log a stack of Java for each task that fails, as over a corrupt file; what failed is told by the error.
+    # Executors log Java's stack for each task that fails, as over a corrupt file; the error already names what failed.
     return _session(
-        builder, _LOCAL | java | taken_along | tables, log_level="FATAL", java_messages=java_messages
+        builder, _LOCAL | java | jar_settings | tables, log_level="FATAL", java_messages=java_messages
     )
 
 
 def _java_for(evidence_bytes: int | None) -> str:
-    """Return Java's options for a session that reads so many bytes; most windows of unknown size are not large."""
+    """Return Java's options for a session that reads this many bytes; most windows of unknown size are not large."""
     if evidence_bytes is None:
         return f"{_JAVA} {_QUICK_COMPILER}"
     if evidence_bytes <= SMALL_BYTES:
@@ -160,7 +159,7 @@ def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
     """Return the session of a job that spark-submit started with these jars, on the master it was given.
 
     Raises:
-        UsageError: where that is a standalone cluster, and nothing says by which secret its parts know each other.
+        UsageError: where that is a standalone cluster, and the environment has no secret for it.
     """
     SparkContext._ensure_initialized()
     given = dict(SparkConf().getAll())
@@ -169,16 +168,16 @@ def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
 
 
 def guarded_ports(given: Mapping[str, str], *, secret: str | None) -> Mapping[str, str]:
-    """Return the settings that keep strangers from the ports that a job opens.
+    """Return the settings that protect the ports that a job opens from strangers.
 
-    On this machine alone they are on its loopback. Elsewhere who connects must know a secret: a standalone cluster's is
-    in the environment, YARN and Kubernetes make one for each job. Who has set `spark.authenticate` knows better.
+    With a local master, they are on the loopback. Otherwise clients need a secret: a standalone cluster's is in the
+    environment, YARN and Kubernetes make one for each job. A `spark.authenticate` that is already set is respected.
     Source: "Security" of Spark's guide, "Spark RPC".
 
     Args:
         given: The settings that the job was submitted with.
-        secret: A standalone cluster's secret, where the environment has one. Its master and workers read it there by
-            themselves; a driver takes it as a setting only.
+        secret: A standalone cluster's secret, if the environment has one. Its master and workers read it from there; a
+            driver takes it as a setting only.
 
     Raises:
         UsageError: where a standalone cluster has none.
@@ -200,12 +199,12 @@ def guarded_ports(given: Mapping[str, str], *, secret: str | None) -> Mapping[st
 
 
 def _needed_by(jars: Sequence[Path]) -> Mapping[str, str]:
-    """Return the settings that the jars need to be of use; without the jars they would be errors."""
+    """Return the settings that the jars need; without the jars these would be errors."""
     return _DELTA if any(jar.name.startswith("delta-") for jar in jars) else {}
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
-    """Return whether a class is in Spark's jars, or those that the session took along."""
+    """Return whether a class is in Spark's jars or in those of the session."""
     jvm: Any = spark.sparkContext._jvm
     try:
         jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
@@ -234,10 +233,10 @@ def _session(
 
 
 def _start_java(conf: SparkConf, messages: IO[bytes] | None) -> None:
-    """Start the Java process of this Python process, with no secret in its environment, nor in that of its children.
+    """Start the Java process of this Python process, without secrets in its environment or that of its children.
 
-    Its standard error may go to a file: Java warns of its modules, and Spark of host names and logging, before any
-    setting of a session holds.
+    Its standard error may go to a file: Java warns about its modules, and Spark about host names and logging, before
+    any setting of a session takes effect.
     """
     with trimmed_for_spark():
         gateway = launch_gateway(conf, {"stderr": messages})  # type: ignore[no-untyped-call]
@@ -247,8 +246,8 @@ def _start_java(conf: SparkConf, messages: IO[bytes] | None) -> None:
 def stop(spark: SparkSession) -> None:
     """End a session of this process and its Spark.
 
-    PySpark's server of accumulators, of which there are none, looks once a second whether it should end, and
-    `SparkSession.stop` waits for that. Source: `UpdateRequestHandler` in PySpark's `accumulators.py`.
+    PySpark's accumulator server, which is not used, checks once a second whether it should end, and `SparkSession.stop`
+    waits for that. Source: `UpdateRequestHandler` in PySpark's `accumulators.py`.
     """
     context: Any = spark.sparkContext
     server, context._accumulatorServer = context._accumulatorServer, None
@@ -258,24 +257,24 @@ def stop(spark: SparkSession) -> None:
 
 
 def tell_errors_once() -> None:
-    """Keep PySpark from printing what it raises: a wrong column in a contract is one line, and no stack."""
-    for name in _TELLING_TWICE:
+    """Keep PySpark from printing the errors that it raises: a wrong column in a contract is one line, and no stack."""
+    for name in _DUPLICATE_LOGGERS:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _use_this_python(spark: SparkSession) -> None:
-    """Have readers that run Python beside the data use this interpreter, which has what they need.
+    """Let Python workers of readers use this interpreter, which has the packages that they need.
 
-    Spark would take whatever `python3` is on the path; who has set PYSPARK_PYTHON knows better.
+    Spark would take whatever `python3` is on the path. PYSPARK_PYTHON is respected if it is set.
     """
     if spark.sparkContext.pythonExec == "python3":
         spark.sparkContext.pythonExec = sys.executable
 
 
 def _remember_classes(spark: SparkSession) -> None:
-    """Spare every column two calls into the JVM: PySpark looks up class and method anew each time it uses one.
+    """Save two calls into the JVM per column: PySpark looks up class and method each time it uses one.
 
-    A run builds thousands of columns; the lookups are a tenth of a small window's time.
+    A run builds thousands of columns; the lookups take a tenth of a small window's time.
     """
     jvm = spark.sparkContext._jvm
     for name in ("org.apache.spark.sql.functions", "functions", "PythonSQLUtils", "PythonUtils"):
@@ -289,17 +288,17 @@ def _remember_classes(spark: SparkSession) -> None:
 def suited_to(spark: SparkSession, *, is_small: bool, rows: int | None = None) -> Iterator[None]:
     """Set the session up for much or little evidence while the block runs; results do not depend on it.
 
-    `rows` are how many there are of much evidence, where that is known.
+    `rows` is the number of rows of much evidence, where it is known.
     """
     with set_to(spark, _SMALL if is_small else {} if rows is None else _for_many(rows)):
         yield
 
 
 def _for_many(rows: int) -> Mapping[str, str]:
-    """Return the settings for many rows: all shuffles have as many tasks.
+    """Return the settings for many rows: all shuffles have the same number of tasks.
 
-    What was kept by message then needs no shuffle to be joined by message again. Spark would else choose the number of
-    tasks anew after each shuffle, so that no two agree.
+    Rows that were checkpointed by message then need no shuffle to be joined by message. Otherwise Spark would choose
+    another number of tasks after each shuffle.
     """
     tasks = max(_FEWEST_TASKS, ceil(rows / ROWS_PER_TASK))
     return {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(tasks)}
@@ -308,7 +307,7 @@ def _for_many(rows: int) -> Mapping[str, str]:
 def has_one_partition(spark: SparkSession) -> bool:
     """Return whether `suited_to` set the session up for little evidence, which lies in one partition.
 
-    A session that shuffles into one partition by itself may have much of it.
+    A session that has one shuffle partition for other reasons may have much evidence.
     """
     return spark.conf.get(_SINGLE_PARTITION) == _SMALL[_SINGLE_PARTITION]
 
@@ -320,7 +319,7 @@ def settings_of(spark: SparkSession) -> dict[str, str]:
 
 @contextmanager
 def set_to(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Let the session have these settings while the block runs, and afterwards those that it had."""
+    """Give the session these settings while the block runs, and afterwards those that it had before."""
     before = {name: spark.conf.get(name) for name in values}
     for name, value in values.items():
         spark.conf.set(name, value)
@@ -337,7 +336,7 @@ def is_full(error: Exception) -> bool:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return whether Java had no memory left, or has ended, as it does of that."""
+    """Return whether Java had no memory left, or has ended, as it then does."""
     if isinstance(error, PySparkException | Py4JJavaError) and _NO_MEMORY in str(error):
         return True
     is_of_connection = isinstance(error, Py4JError | ConnectionError | EOFError)
@@ -345,7 +344,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def _has_java_ended() -> bool:
-    """Return whether the Java machine that this process started has ended; one that is about to is waited for."""
+    """Return whether the Java machine that this process started has ended, or does within `_ENDING_SECONDS`."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return False
@@ -358,11 +357,11 @@ def _has_java_ended() -> bool:
 
 @contextmanager
 def space_told() -> Iterator[None]:
-    """Say so where Spark's own files have no space left on the disk, or Java has none in memory.
+    """Explain the error if Spark's own files have no space left on the disk, or Java has no memory left.
 
     Raises:
         DiskFullError: instead of Spark's error.
-        JavaMemoryError: instead of Spark's error, or of that of a connection to a Java machine that is gone.
+        JavaMemoryError: instead of Spark's error, or of a connection error when the Java machine has ended.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""A look at the state of share groups in a broker's log directory or a cluster: which topics have one, of which groups.
+"""Samples the state of share groups in a broker's log directory or a cluster: which topics have one, of which groups.
 
-What is looked at here is what the reader of the kind `kafka_share_group` reads.
+It reads what the reader of the kind `kafka_share_group` reads.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def has_share_state(folder: Path) -> bool:
 
 
 def share_group_sample(text: str, place: str) -> LedgerSample:
-    """Return the sample of the topic that most of the state in a log directory is of; a warning names its groups.
+    """Return the sample of the topic with most of the state in a log directory; a warning names its groups.
 
     Raises:
-        SourceError: where no state is there, it cannot be read, or no folder of a topic with one is beside it.
+        SourceError: where there is no state, it cannot be read, or no folder of a topic with state is beside it.
     """
     folder = Path(text)
     state = folders_of((str(folder.absolute()),), folder, STATE_TOPIC).folders
@@ -54,10 +54,10 @@ def share_group_sample(text: str, place: str) -> LedgerSample:
 
 
 def cluster_sample(connection: str, place: str) -> LedgerSample:
-    """Return the sample of the topic that most of a cluster's newest state is of; a warning names its groups.
+    """Return the sample of the topic with most of a cluster's newest state; a warning names its groups.
 
     Raises:
-        SourceError: where no state is there, or it cannot be read.
+        SourceError: where there is no state, or it cannot be read.
         ConnectionNotFoundError: where the connection is not defined.
     """
     from tieout.engine.sources.kafka_newest import newest_state  # noqa: PLC0415 - loads PySpark
@@ -75,10 +75,10 @@ def cluster_sample(connection: str, place: str) -> LedgerSample:
 def _sample_of(
     keys: Counter[StateKey], names: Mapping[str, str], path: str, place: str, wanted: str
 ) -> LedgerSample:
-    """Return the sample of the topic that most records are of.
+    """Return the sample of the topic with most records.
 
     Raises:
-        SourceError: where none is of a topic that has a name.
+        SourceError: where no record is of a topic whose name is known.
     """
     topics = Counter(dict.fromkeys(names.values(), 0))
     for key, count in keys.items():
@@ -99,7 +99,7 @@ def _sample_of(
 
 
 def _keys_in(segment: Path, place: str) -> Counter[StateKey]:
-    """Return how many records each partition of a group has among the first of a segment.
+    """Return the number of records of each partition and group among the first batches of a segment.
 
     Raises:
         SourceError: where the segment cannot be read.

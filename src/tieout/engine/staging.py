@@ -1,4 +1,4 @@
-"""Writing: a run's output directory, replaced as a whole or not at all.
+"""Writes a run's output directory: it is replaced as a whole or not at all.
 
 Docs: docs/reference/contract.md, "The command line, and what it prints".
 """
@@ -19,13 +19,13 @@ from tieout.folders import replaced
 from tieout.reporting.markdown import render_markdown
 
 SAMPLE: Final = 200
-"""How many breaks the page for people shows."""
+"""How many breaks the HTML page shows."""
 
 HtmlRenderer = Callable[[dict[str, Any], list[dict[str, Any]]], str]
 
 
 def break_lines(breaks: Breaks) -> Iterator[dict[str, Any]]:
-    """Yield the first breaks as they stand in `breaks.jsonl`, in the order in which people read them.
+    """Yield the first breaks as lines of `breaks.jsonl`, in the order in which people read them.
 
     They are at most `BREAKS_KEPT`, and come to the driver a partition at a time.
     """
@@ -39,12 +39,12 @@ def break_lines(breaks: Breaks) -> Iterator[dict[str, Any]]:
 
 
 def _with_nulls(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the break with every key; only inside evidence rows are nulls left out."""
+    """Return the break with all its keys; nulls are left out only inside evidence rows."""
     return {key: found.get(key) for key in BREAK_COLUMNS}
 
 
 def write_output(reconciliation: Reconciliation, directory: Path, render_html: HtmlRenderer) -> None:
-    """Write `statement.json`, `.html` and `.md`, `breaks/` and `breaks.jsonl`, then put them in place at once.
+    """Write `statement.json`, `.html` and `.md`, `breaks/` and `breaks.jsonl`, then put all in place at once.
 
     Raises:
         DiskFullError: where there is no space left; what was there before is untouched.

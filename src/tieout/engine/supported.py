@@ -1,4 +1,4 @@
-"""Whether a window is cut as its contract says, so that another one is refused early; without Spark."""
+"""Refuses a window that is not cut as its contract says, before Spark starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def refuse_other_windows(contract: Contract, window: Window) -> None:
     """Refuse a window of time where the contract cuts by offsets, and ranges of offsets where it cuts by time.
 
     Raises:
-        UsageError: naming the field, what it asks for, and what was found.
+        UsageError: with the field, what it expects, and what was found.
     """
     is_by_offsets = contract.windows == "offsets"
     if is_by_offsets and not window.offsets:

@@ -1,6 +1,6 @@
-"""A look at what Spark, Kafka Connect, Flink and ActiveMQ keep, told by its form: checkpoints, sinks, ranges, journals.
+"""Samples what Spark, Kafka Connect, Flink and ActiveMQ keep, known by its form: checkpoints, sinks, ranges, journals.
 
-Pure Python but for topics. What is looked at here is what the readers of the same kinds read.
+Pure Python except for topics. The samples read what the readers of the same kinds read.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tieout.model import POSITION_LEDGERS, Ledger
 from tieout.regular_files import opened_file
 
 WRITTEN: Final = ColumnSample("file_modified_at", "time", ("",))
-"""The time of a row's file, which the readers of a sink's files give beside its own columns."""
+"""The time of a row's file, which the readers of a sink's files add to its own columns."""
 _OF_NAMES: Final = ("topic", "partition", "offset", "consumer_group")
 TRANSACTIONAL: Final = "/transactional"
-"""Where Trident keeps its batches in ZooKeeper, unless it is told otherwise."""
+"""Where Trident keeps its batches in ZooKeeper by default."""
 _HIDDEN: Final = ("_", ".")
 _MOST_NAMES: Final = 10_000
-"""How many files of a folder are looked at."""
+"""How many files of a folder are sampled."""
 _MOST_BYTES: Final = 1 << 24
 _MOST_SOURCES: Final = 64
 _HEAD: Final = 64
@@ -55,7 +55,7 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def checkpoint_sample(text: str, place: str) -> LedgerSample:
-    """Return what a checkpoint's newest batch shows: which of the query's sources is Kafka.
+    """Return the sample of a checkpoint: its newest batch shows which of the query's sources is Kafka.
 
     Raises:
         SourceError: where none is, or no batch can be read.
@@ -86,7 +86,7 @@ def flink_metadata(folder: Path) -> tuple[Path, ...]:
 
 
 def flink_sample(text: str, place: str, files: Sequence[Path]) -> LedgerSample:
-    """Return which operators read Kafka, by a job's newest checkpoint; of several the first, with a warning.
+    """Return the sample of the operator that reads Kafka by a job's newest checkpoint; of several, warn of the others.
 
     Raises:
         SourceError: where none does, or the checkpoint cannot be read.
@@ -113,18 +113,18 @@ def server_logs(folder: Path) -> tuple[Path, ...]:
 
 
 def trident_sample(text: str, place: str, logs: Sequence[Path]) -> LedgerSample:
-    """Return which streams of Trident the logs tell of; of several the first, with a warning.
+    """Return the sample of the Trident stream in the logs; of several the first, with a warning.
 
     Raises:
-        SourceError: where they tell of none, or cannot be read.
+        SourceError: where they have none, or cannot be read.
     """
     streams: dict[str, int] = {}
     for path in logs:
         try:
             for one in transactions_in(_content(path, place, text).rstrip(b"\0"), TRANSACTIONAL):
                 changes = one.changes if isinstance(one, Transaction) else ()
-                for told in filter(None, (stream_at(TRANSACTIONAL, change.path) for change in changes)):
-                    streams[told[0]] = streams.get(told[0], 0) + 1
+                for stream in filter(None, (stream_at(TRANSACTIONAL, change.path) for change in changes)):
+                    streams[stream[0]] = streams.get(stream[0], 0) + 1
         except FormatError as error:
             raise SourceError(f"{place} {text}: {path.name} cannot be read: {error}") from None
     if not streams:
@@ -138,12 +138,12 @@ def trident_sample(text: str, place: str, logs: Sequence[Path]) -> LedgerSample:
 
 
 def is_worker_file(path: Path) -> bool:
-    """Return whether a local file begins as what Java serialises, as a standalone worker's positions do."""
+    """Return whether a local file begins like a Java serialisation, as a standalone worker's positions do."""
     return _begins_with(path, MAGIC)
 
 
 def worker_sample(text: str, place: str) -> LedgerSample:
-    """Return what a standalone worker's file shows of its connectors.
+    """Return the sample of a standalone worker's file of positions.
 
     Raises:
         SourceError: where it cannot be read, or has no position.
@@ -156,7 +156,7 @@ def worker_sample(text: str, place: str) -> LedgerSample:
 
 
 def positions_sample(text: str, place: str, entries: Iterable[_Key], *, form: str = "") -> LedgerSample:
-    """Return whose positions these are, and by which fields: of the first connector, with a warning about others.
+    """Return the sample of the first connector's positions, with their fields, and a warning about other connectors.
 
     Raises:
         SourceError: where none is the position of a source connector.
@@ -177,7 +177,7 @@ def positions_sample(text: str, place: str, entries: Iterable[_Key], *, form: st
 
 
 def positions_of_groups(text: str, records: int) -> LedgerSample:
-    """Return the sample of a cluster's topic of all groups' positions, of which the reader picks those of one."""
+    """Return the sample of a cluster's topic of all groups' positions; its reader picks those of one group."""
     return _positions("kafka_offsets", text, records, (), "kafka")
 
 
@@ -193,7 +193,7 @@ def positions_of_names(text: str, files: Sequence[Path]) -> LedgerSample:
 
 
 def of_named_files(text: str, rows: LedgerSample, files: Sequence[Path]) -> LedgerSample:
-    """Return the sample of such files' rows as one of the kind that knows their names; `rows` is a look at them."""
+    """Return the sample of such files' rows, `rows`, as one of the kind that reads their names."""
     own = tuple(column for column in rows.columns if column.name not in _OF_NAMES)
     warnings = (*rows.warnings, *_strangers(Path(text), files))
     return LedgerSample(
@@ -231,7 +231,7 @@ def system_of(path: Path, ledger: Ledger) -> str | None:
 
 
 def _kind_of_positions(folder: Path) -> str | None:
-    """Return the kind that reads a local folder as positions, None where no system is known by its form."""
+    """Return the kind that reads a local folder as positions, None where its form is not that of a known system."""
     if is_checkpoint(folder):
         return "spark_checkpoint"
     if flink_metadata(folder):
@@ -272,7 +272,7 @@ def _fields(key: bytes | None, value: bytes | None) -> tuple[str, list[str], lis
     if not isinstance(named[1], dict):
         return None
     numbers = (
-        [name for name, told in offsets.items() if offset_in(told) is not None]
+        [name for name, position in offsets.items() if offset_in(position) is not None]
         if isinstance(offsets, dict)
         else []
     )
@@ -303,7 +303,7 @@ def _metadata_below(folder: Path) -> Iterator[Path]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """Yield files below the folder but hidden ones and those that are being written; at most so many."""
+    """Yield at most `_MOST_NAMES` files below the folder, without hidden ones and those that are being written."""
     yield from islice(_all_files_below(folder), _MOST_NAMES)
 
 
@@ -322,7 +322,7 @@ def _is_range(path: Path, pattern: re.Pattern[str]) -> bool:
 
 
 def _strangers(folder: Path, files: Sequence[Path]) -> Iterator[str]:
-    """Yield that other files lie beside those that are named by offsets."""
+    """Yield a warning if other files lie beside those that are named by offsets."""
     known = set(files)
     others = [path.name for path in _files_below(folder) if path not in known]
     if others:

@@ -1,6 +1,6 @@
-"""Which folders say themselves which of their files count, told by names alone: without Spark, for who looks before.
+"""Recognises folders that list their own valid files, by names alone and without Spark.
 
-Tables do, and the folders that a file sink of Structured Streaming writes.
+These are tables, and the folders that a file sink of Structured Streaming writes.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 LOGS: Final = {"delta": "_delta_log", "iceberg": "metadata"}
-"""Per format the folder in a table's folder that makes it one."""
+"""Per format, the folder that marks its parent as a table."""
 METADATA: Final = ".metadata.json"
-"""How the file is called in which Iceberg describes one state of a table."""
+"""The suffix of the files in which Iceberg describes one state of a table."""
 
 SINK_MANIFEST: Final = "_spark_metadata"
-"""The folder in the folder of a file sink of Structured Streaming that names the files which are its output."""
+"""The folder, below that of a file sink of Structured Streaming, that lists the sink's output files."""
 
 
 def is_sink_folder(folder: Path) -> bool:
@@ -23,7 +23,7 @@ def is_sink_folder(folder: Path) -> bool:
 
 
 def table_format(folder: Path) -> str | None:
-    """Return of which format the table in a local folder is, or None where it is none."""
+    """Return the format of the table in a local folder, or None where it is no table."""
     if (folder / LOGS["delta"]).is_dir():
         return "delta"
     return "iceberg" if any((folder / LOGS["iceberg"]).glob(f"*{METADATA}")) else None

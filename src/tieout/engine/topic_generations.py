@@ -1,8 +1,8 @@
-"""Topics that were deleted and created anew: one name, other records, and offsets that begin at 0 again.
+"""Topics that were deleted and recreated: the same name, other records, and offsets that begin at 0 again.
 
-Where the evidence shows more than one `topic_id` of a name, each is a topic of its own from here on, named `topic@id`:
-positions, frontiers and bounds never cross. Where the brokers show one in the place of another, the other is gone, and
-with it what it held. Docs: docs/reference/taxonomy.md, section 7, trap 8, and docs/reference/interpretations.md, 76 and
+If the evidence shows more than one `topic_id` of a name, each is a topic of its own from here on, named `topic@id`:
+positions, frontiers and bounds never cross. If the brokers show one in place of another, the other is gone, and its
+records with it. Docs: docs/reference/taxonomy.md, section 7, trap 8, and docs/reference/interpretations.md, 76 and
 86. Topic ids: KIP-516, "Topic Identifiers".
 """
 
@@ -30,9 +30,9 @@ _NOTE: Final = (
 
 
 def with_topic_generations(scope: Scope) -> Scope:
-    """Return the scope with every topic that was created anew under a name of its own; mostly the scope itself.
+    """Return the scope with each generation of a recreated topic under its own name; mostly the same scope.
 
-    A row that does not say of which of several topics it is has no position, and its ledger covers nothing: what only
+    A row that does not show which generation it belongs to has no position, and its ledger covers nothing: what only
     that position decides stays unverifiable.
     """
     naming = [ledger for ledger in scope.evidence if scope.has(ledger, *_NAME)]
@@ -49,11 +49,11 @@ def with_topic_generations(scope: Scope) -> Scope:
 
 
 def _deleted(scope: Scope, recreated: DataFrame, log: Evidence | None) -> DataFrame | None:
-    """Return the topics that are gone, as `topic` their own names, or None where nothing can show that one is.
+    """Return the generations that are gone, by their own names in `topic`, or None where nothing can show that.
 
-    A topic is gone where the log was last seen to be another's of its name, if `log` or `committed` shows both: what
-    brokers keep is of one cluster, which has one topic of a name at a time, while clients may have been at a mirror.
-    What took a message or a commit later than that is still there.
+    A generation is gone if the log was last seen to be that of another, and `log` or `committed` shows both: brokers
+    belong to one cluster, which has one topic of a name at a time, while clients may have used a mirror. A generation
+    that took a message or a commit after that is still there.
     """
     if log is None or not scope.has(Ledger.LOG, *_NAME, "observed_at"):
         return None
@@ -83,7 +83,7 @@ def _deleted(scope: Scope, recreated: DataFrame, log: Evidence | None) -> DataFr
 
 
 def _showing(scope: Scope, ledger: Ledger) -> DataFrame:
-    """Return what the ledger shows of topics: when one was seen, when it took something, and what brokers kept it."""
+    """Return what the ledger shows of topics: when each was seen, when it took something, and which ledger kept it."""
     times: dict[Ledger, dict[str, Column]] = {
         Ledger.LOG: {"seen_at": F.col("observed_at")},
         Ledger.COMMITTED: {"alive_at": F.col("committed_at")},
@@ -92,20 +92,20 @@ def _showing(scope: Scope, ledger: Ledger) -> DataFrame:
         answered_at = F.greatest("attempted_at", "completed_at")
         times[ledger] = {"alive_at": F.when(F.lower("outcome") == "acked", answered_at)}
     kept_in = F.when(F.lit(ledger != Ledger.PRODUCED), F.lit(ledger.value))
-    none = F.lit(None).cast("timestamp")
+    no_time = F.lit(None).cast("timestamp")
     return scope.rows(ledger).select(
-        *_NAME, *[times[ledger].get(time, none).alias(time) for time in _TIMES], kept_in.alias("kept_in")
+        *_NAME, *[times[ledger].get(time, no_time).alias(time) for time in _TIMES], kept_in.alias("kept_in")
     )
 
 
 def _is_on_same_brokers(other: Column) -> Column:
-    """Return whether the brokers kept something of both topics in one place."""
+    """Return whether the brokers kept something of both generations in one ledger."""
     is_another = other["topic_id"] != F.col("one.topic_id")
     return is_another & F.arrays_overlap(other["kept_in"], F.col("one.kept_in"))
 
 
 def name_of(topic: str) -> str:
-    """Return the name that a topic shares with those before and after it.
+    """Return the name that a topic shares with its other generations.
 
     >>> name_of("orders@T1"), name_of("orders")
     ('orders', 'orders')
@@ -118,7 +118,7 @@ def _own_name(topic: Column, topic_id: Column) -> Column:
 
 
 def _named(found: Evidence, recreated: DataFrame) -> Evidence:
-    """Return the ledger's evidence with the topics' names of their own."""
+    """Return the ledger's evidence with the generations' own names."""
     columns = found.rows.columns
     if "topic_id" not in columns:
         return found

@@ -1,8 +1,8 @@
-"""Following messages through the ledgers: every row about them, and what the engine makes of them.
+"""Traces messages through the ledgers: every row about them, and how the engine judges them.
 
-Asked with a window, the whole window is judged and the answer ends with the engine's own findings: what a message is
-depends on its neighbours (frontiers, coverage, whose an effect is), so a shorter way could say something else. Without
-a window nothing is judged; each ledger is then passed over once, filtered to the rows asked for.
+With a window, the whole window is judged and the answer ends with the engine's own findings: how a message is judged
+depends on its neighbours (frontiers, coverage, which message an effect belongs to), so a shortcut could say something
+else. Without a window nothing is judged; each ledger is then scanned once, filtered to the rows in question.
 
 Docs: docs/reference/trace.md.
 """
@@ -48,7 +48,7 @@ Position = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class _Sought:
-    """What rows are looked for: a message by its id, its positions, and its key in the engine's matching."""
+    """The message whose rows are looked for: its id, its positions, and its key in the engine's matching."""
 
     message_id: str | None = None
     positions: frozenset[Position] = frozenset()
@@ -65,7 +65,7 @@ def trace(
     now: datetime,
     progress: Progress = lambda _step: None,
 ) -> dict[str, Any]:
-    """Return the trace of what is asked for, as docs/reference/trace.md describes it; judged where a window is given.
+    """Return the requested trace, as docs/reference/trace.md describes it; judged where a window is given.
 
     Raises:
         UsageError: where the window is not cut as the contract says.
@@ -84,11 +84,11 @@ def trace(
 def traced(
     scope: Scope, asked: Asked, *, is_judged: bool = True, progress: Progress = lambda _step: None
 ) -> dict[str, Any]:
-    """Return the trace in evidence that has been read.
+    """Return the trace from evidence that has been read.
 
-    A row is about a message where it names its id, or one of its positions; of `committed`, the commits that had passed
-    such a position. Where an id is used for two contents, or messages are told apart by content, it is the engine's
-    matching that says whose a row is.
+    A row is about a message if it has its id or one of its positions; a commit, if it had passed such a position. If an
+    id is used for two contents, or messages are identified by content, the engine's matching decides which message a
+    row belongs to.
     """
     scope = with_topic_generations(scope)
     progress("looking for the message")
@@ -109,7 +109,7 @@ def traced(
 
 
 def _terms_of(asked: Asked) -> dict[str, Any]:
-    """Return what is asked for as the variables of a bucket."""
+    """Return the request as the variables of a bucket."""
     position = None if asked.position is None else dict(zip(_PLACES, asked.position, strict=True))
     return {
         "asked_by": asked.by.value,
@@ -120,9 +120,9 @@ def _terms_of(asked: Asked) -> dict[str, Any]:
 
 
 def _with_severity(scope: Scope, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a break as the engine found it, without what is not known of it."""
-    told = {name: value for name, value in found.items() if value is not None}
-    return told | {"severity": severity_of_break(scope.contract, found["class"], found["flags"])}
+    """Return a break as the engine found it, without nulls, and with its severity."""
+    known = {name: value for name, value in found.items() if value is not None}
+    return known | {"severity": severity_of_break(scope.contract, found["class"], found["flags"])}
 
 
 def _document(
@@ -134,7 +134,7 @@ def _document(
     total: int,
     is_judged: bool,
 ) -> dict[str, Any]:
-    """Return the trace of the sought messages; one that no row is about is left out."""
+    """Return the trace of the sought messages; a message without any row is left out."""
     subjects = [
         Subject(
             message_id=one.message_id,
@@ -157,7 +157,7 @@ def _document(
 
 
 def _named(scope: Scope, asked: Asked) -> list[_Sought]:
-    """Return the one message that an id or a position names."""
+    """Return the one message that an id or a position identifies."""
     if asked.position is not None:
         return [_Sought(positions=frozenset({asked.position}))]
     if asked.by == AskedBy.MESSAGE_ID:
@@ -166,7 +166,7 @@ def _named(scope: Scope, asked: Asked) -> list[_Sought]:
 
 
 def _positions(scope: Scope, condition: Column) -> frozenset[Position]:
-    """Return positions, at most 200 a ledger, of the rows for which the condition holds."""
+    """Return positions, at most 200 per ledger, of the rows for which the condition holds."""
     named: set[Position] = set()
     for found in scope.evidence.values():
         if {"message_id", *_PLACES} <= found.present:
@@ -196,8 +196,8 @@ def _sent_under(scope: Scope, digests: Sequence[str]) -> tuple[list[_Sought], in
     sought = []
     for row in first.collect():
         if row["message_id"] is not None:
-            is_its = F.col("message_id") == row["message_id"]
-            sought.append(_Sought(row["message_id"], _positions(scope, is_its)))
+            has_id = F.col("message_id") == row["message_id"]
+            sought.append(_Sought(row["message_id"], _positions(scope, has_id)))
         elif None not in tuple(row["place"]):
             sought.append(_Sought(positions=frozenset({tuple(row["place"])})))
     return sought, messages.count()
@@ -205,15 +205,15 @@ def _sent_under(scope: Scope, digests: Sequence[str]) -> tuple[list[_Sought], in
 
 def _sought_of(known: Mapping[str, Any], asked: Asked) -> _Sought:
     """Return a judged message with its positions, and the one asked for."""
-    told = {tuple(place.get(name) for name in _PLACES) for place in known["positions"] or ()}
-    positions = {place for place in told if None not in place}
+    places = {tuple(place.get(name) for name in _PLACES) for place in known["positions"] or ()}
+    positions = {place for place in places if None not in place}
     if asked.position is not None:
         positions.add(asked.position)
     return _Sought(known.get("message_id"), frozenset(positions), known["key"], known)
 
 
 def _with_places(known: list[_Sought], named: Sequence[_Sought]) -> list[_Sought]:
-    """Return the messages with the positions that rows with their id name too, where the id is one message's alone."""
+    """Return the messages with the positions of all rows with their id, if only one message has this id."""
     ids = [one.message_id for one in known]
     places = {
         one.message_id: one.positions for one in named if one.message_id and ids.count(one.message_id) == 1
@@ -244,10 +244,10 @@ def _by_partition(positions: Iterable[Position]) -> dict[tuple[str, int], list[i
 def _seen(
     scope: Scope, sought: Sequence[_Sought], tables: Tables | None = None
 ) -> dict[int, dict[Ledger, Seen]]:
-    """Return per sought message, by its place in the list, what each ledger shows; nothing where no row is about it.
+    """Return per sought message, by its index, what each ledger shows; nothing where no row is about it.
 
-    Where an id does not tell whose a row is, the `tables` of the engine do. A commit alone shows nothing: any position
-    below it has been passed.
+    Where an id does not identify one message, the `tables` of the engine decide. A commit alone shows nothing: it has
+    passed every position below it.
     """
     ids = [one.message_id for one in sought if one.message_id is not None]
     by_key = tables is not None and (scope.contract.identity == Identity.CONTENT or len(set(ids)) < len(ids))
@@ -272,10 +272,10 @@ def _keyed(rows: Sequence[Mapping[str, Any]], sought: Sequence[_Sought]) -> dict
     for number, one in enumerate(sought):
         of_one = [row for row in rows if row["key"] == one.key]
         if of_one:
-            told = (
+            proofs = (
                 {name: value for name, value in row["proof"].items() if value is not None} for row in of_one
             )
-            found[number] = Seen(tuple(told), of_one[0]["total"])
+            found[number] = Seen(tuple(proofs), of_one[0]["total"])
     return found
 
 

@@ -1,6 +1,6 @@
-"""Folders that wildcards lead into and that cannot be looked through: what is in them is missing, and must be told.
+"""Folders that a wildcard leads into and that cannot be listed: their files are missing, which must be reported.
 
-Python's `glob` passes over a folder that it may not read without a word, and so does `os.walk`.
+Python's `glob` silently skips a folder that it may not read, and so does `os.walk`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 def matched(plain: Path, pattern: str) -> tuple[list[str], list[Path]]:
-    """Return the path if there is one, else what the pattern leads to, and the folders that are `unlisted`."""
+    """Return the path if it exists, else the matches of the pattern, and the folders that are `unlisted`."""
     if answer(plain.exists, otherwise=True):
         return [str(plain)], []
     return glob.glob(pattern, recursive=True), list(unlisted(pattern))  # noqa: PTH207 - an absolute pattern
 
 
 def answer(question: Callable[[], bool], *, otherwise: bool) -> bool:
-    """Return what is asked of a path; `otherwise` where nobody may know, or its name is too long to ask."""
+    """Return the answer to a question about a path; `otherwise` if it is not permitted, or the name is too long."""
     try:
         return question()
     except OSError:
@@ -27,7 +27,7 @@ def answer(question: Callable[[], bool], *, otherwise: bool) -> bool:
 
 
 def unlisted(pattern: str) -> Iterator[Path]:
-    """Yield the folders that a pattern leads into and that cannot be looked through, for whatever reason."""
+    """Yield the folders that a pattern leads into and that cannot be listed, for whatever reason."""
     parts = Path(pattern).parts
     first = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     for number in range(first, len(parts)):
@@ -38,7 +38,7 @@ def unlisted(pattern: str) -> Iterator[Path]:
 
 
 def reason_unlisted(folder: Path | str, part: str = "*") -> str | None:
-    """Return why names in a folder that fit a part of a pattern cannot be found; None where they can, or it is none."""
+    """Return why names in a folder that match a part of a pattern cannot be found; None if they can, or it is none."""
     try:
         if glob.has_magic(part):
             os.scandir(folder).close()

@@ -118,7 +118,7 @@ def prematched(
     sides = {
         ledger: _side(opened[ledger], evidence.get(ledger)) for ledger in COMPARED_LEDGERS if ledger in opened
     }
-    found = None
+    remaining = None
     try:
         compared = compare(contract, window, sides) if has_positions else None
         counts = (
@@ -127,17 +127,17 @@ def prematched(
         not_kept = {ledger: opened[ledger].told(counts[ledger]) for ledger in sides if ledger not in evidence}
         read = evidence | not_kept
         scope = Scope(contract, window, {ledger: read[ledger] for ledger in opened})
-        found = (
+        remaining = (
             left_by_ids(scope, progress) if compared is None else left_by_positions(scope, compared, progress)
         )
-        if found is not None:
-            progress(f"leaving out all but {found.size} rows, which are judged")
+        if remaining is not None:
+            progress(f"leaving out all but {remaining.size} rows, which are judged")
     except Exception as error:
         # `OpenLedger.kept` finds the inputs that cannot be read, names them and leaves them out.
         if not is_of_spark(error):
             raise
         progress(f"the comparison failed ({name_of_failure(error)}): judging every row instead")
-    return found or Scope(
+    return remaining or Scope(
         contract, window, {ledger: evidence.get(ledger) or known.kept() for ledger, known in opened.items()}
     )
 
