@@ -19,22 +19,24 @@ from tieout.errors import TieoutError
 PACKAGES = ("tieout", "duckdb", "pyarrow")
 
 
-def main(words: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Ask as many tasks as the master runs at once; return the exit code."""
     parser = argparse.ArgumentParser(prog="doctor.py", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="the folder that driver and executors share")
-    home = parser.parse_args(words).home
+    home = parser.parse_args(argv).home
 
-    # 1. A file of the driver's, which executors must find, as they must find evidence and write breaks.
+    # 1. A file of the driver that executors must find, as they must find evidence and write breaks.
     home.mkdir(parents=True, exist_ok=True)
     mark = home / f".doctor-{uuid.uuid4()}"
     mark.touch()
     spark = submitted_session("tieout doctor")
     try:
-        # 2. Every executor is asked by some task.
+        # 2. With as many tasks as run at once, every executor runs one.
         tasks = max(spark.sparkContext.defaultParallelism, 1)
-        asked = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(lambda _: _seen(mark))
-        found = asked.collect()
+        per_executor = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(
+            lambda _: _seen(mark)
+        )
+        executors = per_executor.collect()
     finally:
         stop(spark)
         mark.unlink()
@@ -42,12 +44,12 @@ def main(words: list[str]) -> int:
     # 3. The small result for the command that started the job.
     result = settings.result_path()
     if result is not None:
-        result.write_text(json.dumps(found), encoding="utf-8")
+        result.write_text(json.dumps(executors), encoding="utf-8")
     return 0
 
 
 def _seen(mark: Path) -> Iterator[dict[str, Any]]:
-    """Yield what one executor has: its Python, the versions of the packages, and whether it sees the driver's file."""
+    """Yield facts about one executor: its Python, its packages' versions, and whether it sees the driver's file."""
     packages: dict[str, str | None] = {}
     for name in PACKAGES:
         try:

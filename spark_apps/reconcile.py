@@ -29,13 +29,13 @@ from tieout.spark_environment import take_handed_over
 from tieout.store import RunOrigin, Store
 
 
-def main(words: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Reconcile one window and publish it; return the exit code."""
-    # 1. What the task handed over, and what is asked: the contract by value, the window, and where results go.
+    # 1. What the task handed over, and the arguments: the contract by value, the window, and where results go.
     take_handed_over()
-    asked = _arguments(words)
-    contract = Contract.from_json(asked.contract_json.read_text(encoding="utf-8"), asked.base_dir)
-    window = Window(asked.start, asked.end)
+    arguments = _arguments(argv)
+    contract = Contract.from_json(arguments.contract_json.read_text(encoding="utf-8"), arguments.base_dir)
+    window = Window(arguments.start, arguments.end)
     store = Store(settings.required_database_url())
 
     # 2. The store is at this version's schema before any work is done for it.
@@ -48,40 +48,40 @@ def main(words: list[str]) -> int:
     try:
         # 4. Evidence in, statement and breaks out: the engine.
         run_id, now = str(uuid.uuid4()), datetime.now(UTC)
-        found = reconcile(spark, contract, window, run_id=run_id, now=now, progress=_say)
+        result = reconcile(spark, contract, window, run_id=run_id, now=now, progress=_say)
 
         # 5. The files for people and tools, replaced as a whole.
-        write_output(found, asked.output, render_html)
+        write_output(result, arguments.output, render_html)
 
         # 6. The store, in one transaction.
-        origin = RunOrigin(asked.dag_id, asked.dag_run_id, asked.try_number)
+        origin = RunOrigin(arguments.dag_id, arguments.dag_run_id, arguments.try_number)
         plain = json.loads(contract.to_json())
-        published = store.publish(found.statement, break_lines(found.breaks), plain, origin)
+        published = store.publish(result.statement, break_lines(result.breaks), plain, origin)
         if not published.is_current:
             _say(f"stored, but not current: {published.reason}")
 
         # 7. The audit bundle, where the deployment keeps them: no verdict fails for it.
         if settings.keeps_bundles():
-            _bundle(found, contract, settings.bundle_file(contract.pipeline, window.start, run_id))
+            _bundle(result, contract, settings.bundle_file(contract.pipeline, window.start, run_id))
     finally:
         stop(spark)
 
     # 8. A line for the log.
-    _say(f"{found.statement['verdict']}: {'; '.join(found.statement['reasons']) or 'nothing to report'}")
+    _say(f"{result.statement['verdict']}: {'; '.join(result.statement['reasons']) or 'nothing to report'}")
 
     # 9. The small result for the task that started the job.
     _tell(
         {
             "run_id": run_id,
-            "verdict": found.statement["verdict"],
-            "counts": _counts(found.statement),
-            "output": str(asked.output),
+            "verdict": result.statement["verdict"],
+            "counts": _counts(result.statement),
+            "output": str(arguments.output),
         }
     )
     return 0
 
 
-def _arguments(words: list[str]) -> argparse.Namespace:
+def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="reconcile.py", description=__doc__)
     parser.add_argument(
         "--contract-json", type=Path, required=True, help="the resolved contract, canonical JSON"
@@ -95,17 +95,17 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--dag-id")
     parser.add_argument("--dag-run-id")
     parser.add_argument("--try-number", type=int)
-    return parser.parse_args(words)
+    return parser.parse_args(argv)
 
 
-def _bundle(found: Reconciliation, contract: Contract, file: Path) -> None:
+def _bundle(reconciliation: Reconciliation, contract: Contract, file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        made = make_bundle(found, contract, Wanted(file, DEFAULT_MB, has_contents=True), _say)
+        bundle = make_bundle(reconciliation, contract, Wanted(file, DEFAULT_MB, has_contents=True), _say)
     except (TieoutError, OSError) as error:
         _say(f"no audit bundle: {error}")
     else:
-        _say(f"written: {file}, digest {made.digest}")
+        _say(f"written: {file}, digest {bundle.digest}")
 
 
 def _counts(statement: dict[str, Any]) -> dict[str, int]:

@@ -24,24 +24,24 @@ from tieout.spark_environment import take_handed_over
 from tieout.store import Store
 
 
-def main(words: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Plan the repair of one run's breaks; return the exit code."""
-    # 1. What the task handed over, and what is asked: the contract by value, the run, and its statement.
+    # 1. What the task handed over, and the arguments: the contract by value, the run, and its statement.
     take_handed_over()
-    asked = _arguments(words)
-    contract = Contract.from_json(asked.contract_json.read_text(encoding="utf-8"), asked.base_dir)
+    arguments = _arguments(argv)
+    contract = Contract.from_json(arguments.contract_json.read_text(encoding="utf-8"), arguments.base_dir)
     store = Store(settings.required_database_url())
 
     # 2. The run's breaks, which must still be those of its statement's folder.
-    run, statement, breaks = read_breaks(store.run(asked.run_id), asked.statement)
+    run, statement, breaks = read_breaks(store.run(arguments.run_id), arguments.statement)
 
     # 3. Which of them may be repaired, and were not before.
     chosen = choose(
         breaks,
         statement,
         contract,
-        incident_id=asked.incident_id,
-        attempt=asked.attempt,
+        incident_id=arguments.incident_id,
+        attempt=arguments.attempt,
         find_done=lambda keys: {
             key: f"{done.executed_at.isoformat(timespec='seconds')} by plan {done.plan_id}"
             for key, done in store.replayed(keys).items()
@@ -53,10 +53,10 @@ def main(words: list[str]) -> int:
     bodies = _bodies(contract, chosen.wanted) if chosen.wanted else {}
     plan = plan_of(chosen, bodies, accepts_unverified=accepts)
 
-    # 5. The files, and the words that an approver reads.
-    subject = Subject(contract, run.window, run.run_id, asked.incident_id, target_of(contract))
+    # 5. The files, and the text that an approver reads.
+    subject = Subject(contract, run.window, run.run_id, arguments.incident_id, target_of(contract))
     text = markdown(plan, subject, notes_on(contract, plan, store.replayed_breaks(plan.break_ids)))
-    written = write_plan(plan, subject, text, asked.output)
+    written = write_plan(plan, subject, text, arguments.output)
 
     # 6. The small result for the task that started the job.
     _say(f"plan {written['plan_id']}: {written['records']} to produce, {written['removals']} to remove")
@@ -72,7 +72,7 @@ def _bodies(contract: Contract, wanted: tuple[Wanted, ...]) -> dict[str, Body]:
         stop(spark)
 
 
-def _arguments(words: list[str]) -> argparse.Namespace:
+def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="replay.py", description=__doc__)
     parser.add_argument("--contract-json", type=Path, required=True, help="the contract, canonical JSON")
     parser.add_argument("--base-dir", type=Path, required=True, help="where its relative paths start")
@@ -81,7 +81,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--incident-id", help="only the breaks of this incident")
     parser.add_argument("--attempt", type=int, default=1)
     parser.add_argument("--output", type=Path, required=True, help="the folder that takes the plans")
-    return parser.parse_args(words)
+    return parser.parse_args(argv)
 
 
 def _say(text: str) -> None:

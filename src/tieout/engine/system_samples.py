@@ -86,7 +86,7 @@ def flink_metadata(folder: Path) -> tuple[Path, ...]:
 
 
 def flink_sample(text: str, place: str, files: Sequence[Path]) -> LedgerSample:
-    """Return the sample of the operator that reads Kafka by a job's newest checkpoint; of several, warn of the others.
+    """Return the sample of the first operator that reads Kafka in a job's newest checkpoint; a warning names others.
 
     Raises:
         SourceError: where none does, or the checkpoint cannot be read.
