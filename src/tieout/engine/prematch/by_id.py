@@ -107,7 +107,7 @@ def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
 def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
     """Return the ids that are not clean, materialised; None where they are more than the limit.
 
-    With them are the ids at shared positions, and those of the same transactions.
+    With them are the ids at positions that occur twice, and those that share a transaction with one of all these.
     """
     unclean = materialised(pairs.ids.filter(~F.col("is_clean")).select(_ID))
     if unclean.count() > limit:

@@ -2,7 +2,7 @@
 
 1. `comparing` reads both sides once, and the log where one is declared, and adds up fingerprints per bucket of offsets.
    Where they agree, each message has one send, one record and one effect, all with the same position and content.
-   Such a message is clean if it is also in time and its id occurs nowhere else.
+   Such a message is clean if it is also in time, its id occurs nowhere else, and its whole transaction is clean.
 2. `bucket_scan` reads the buckets that differ again, and compares them position by position.
 3. `remainder` collects the rows that are not clean, and the clean ones next to them that the rules need.
 4. `clean_facts` adds up the clean messages: the statement counts them without a rule having read them.
