@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.store.examples import query, store_named
 
-from tieout.cli.chain_tracing import chain_beside, follow_chain
+from tieout.cli.chain_tracing import chain_of_folder, follow_chain
 from tieout.cli.engine import Engine
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.times import parse_time
@@ -24,7 +24,7 @@ from tieout.engine.tracing import trace
 from tieout.model import Window
 from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.reporting.chain_trace import chain_document
-from tieout.reporting.trace import Asked, AskedBy, position_of
+from tieout.reporting.trace import AskedBy, TraceRequest, position_of
 from tieout.store import RunOrigin, Store
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "chains" / "three_hops"
@@ -97,16 +97,20 @@ class _Sparks:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._told: dict[tuple[str, Window | None, Asked], dict[str, Any]] = {}
+        self._told: dict[tuple[str, Window | None, TraceRequest], dict[str, Any]] = {}
 
     def follow(
-        self, contract: Contract, window: Window | None, asked: Asked, progress: Callable[[str], None]
+        self,
+        contract: Contract,
+        window: Window | None,
+        request: TraceRequest,
+        progress: Callable[[str], None],
     ) -> dict[str, Any]:
         """Return the trace of what is asked for."""
-        key = (contract.to_json(), window, asked)
+        key = (contract.to_json(), window, request)
         if key not in self._told:
             self._told[key] = trace(
-                self._spark, contract, window, asked, now=datetime.now(UTC), progress=progress
+                self._spark, contract, window, request, now=datetime.now(UTC), progress=progress
             )
         return copy.deepcopy(self._told[key])
 
@@ -122,11 +126,11 @@ def sparks(spark: SparkSession) -> Engine:
 def test_the_trace_tells_where_it_was_lost(sparks: Engine, hop: str, by: AskedBy) -> None:
     """From any hop, by the id or by the position at which the message was sent."""
     file = EXAMPLE / f"{hop}.yml"
-    chain = chain_beside(load_contract(file), file)
+    chain = chain_of_folder(load_contract(file), file)
     assert chain is not None
-    asked = Asked(by, "order-0023")
+    asked = TraceRequest(by, "order-0023")
     if by is AskedBy.POSITION:
-        asked = Asked(by, TRUTH["position"], position_of(TRUTH["position"]))
+        asked = TraceRequest(by, TRUTH["position"], position_of(TRUTH["position"]))
 
     document = chain_document(asked, follow_chain(chain, WINDOW, asked, sparks, lambda _step: None))
 

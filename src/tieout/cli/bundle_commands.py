@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tieout.engine.bundle.verifying import Verification
 
 
-def wanted_of(arguments: argparse.Namespace, file: Path) -> Wanted:
-    """Return the bundle that the arguments ask for.
+def requested_bundle(arguments: argparse.Namespace, file: Path) -> Wanted:
+    """Return the bundle request of the arguments.
 
     Raises:
         UsageError: where its file cannot be written.
@@ -36,53 +36,60 @@ def wanted_of(arguments: argparse.Namespace, file: Path) -> Wanted:
     return Wanted(file, arguments.max_mb, not arguments.without_contents)
 
 
-def told_bundled(found: Bundled, wanted: Wanted, *, is_json: bool) -> str:
-    """Return what is said of a bundle that was made."""
-    statement = found.statement
+def bundle_report(bundled: Bundled, request: Wanted, *, is_json: bool) -> str:
+    """Return the summary that is printed for a written bundle, as text or JSON."""
+    statement = bundled.statement
     if is_json:
-        facts = {"file": str(wanted.file), "digest": found.digest, "bytes": found.size}
+        facts = {"file": str(request.file), "digest": bundled.digest, "bytes": bundled.size}
         facts |= {name: statement[name] for name in ("pipeline", "window", "run_id", "verdict")}
         return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     window = statement["window"]
     return (
-        f"{wanted.file}: {statement['verdict']} {plain(statement['pipeline'])}, {window['start']} to {window['end']}, "
-        f"{statement['breaks_total']} breaks; {found.size} bytes\n"
-        f"digest: {found.digest}\n"
+        f"{request.file}: {statement['verdict']} {plain(statement['pipeline'])}, {window['start']} to {window['end']}, "
+        f"{statement['breaks_total']} breaks; {bundled.size} bytes\n"
+        f"digest: {bundled.digest}\n"
     )
 
 
 def verify(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Say whether a bundle still says what its statement says, or where it differs."""
+    """Judge a bundle's evidence again and print whether the statement is the same, or where it differs."""
     from tieout.engine.bundle.verifying import verify as verified  # noqa: PLC0415 - brings DuckDB
 
     try:
-        found = verified(arguments.bundle, arguments.max_mb, arguments.digest, around.progress)
+        verification = verified(arguments.bundle, arguments.max_mb, arguments.digest, around.progress)
     except OSError as error:
         raise UsageError(f"{arguments.bundle}: cannot be read: {error.strerror or error}") from error
-    text = _json(found) if arguments.json else "".join(f"{plain(line)}\n" for line in _lines(found))
+    text = (
+        _json(verification)
+        if arguments.json
+        else "".join(f"{plain(line)}\n" for line in _lines(verification))
+    )
     around.out.write(text)
-    return ExitCode.KEPT if found.is_same else ExitCode.BROKEN
+    return ExitCode.KEPT if verification.is_same else ExitCode.BROKEN
 
 
-def _lines(found: Verification) -> Iterator[str]:
-    said = found.manifest
-    yield f"{said.verdict} {said.pipeline}, {said.window.start} to {said.window.end}, run {said.run_id}"
-    yield f"digest: {found.digest}"
-    yield from found.notes
-    for part in found.parts:
+def _lines(verification: Verification) -> Iterator[str]:
+    manifest = verification.manifest
+    yield (
+        f"{manifest.verdict} {manifest.pipeline}, {manifest.window.start} to {manifest.window.end}, "
+        f"run {manifest.run_id}"
+    )
+    yield f"digest: {verification.digest}"
+    yield from verification.notes
+    for part in verification.parts:
         yield f"{part.name:<10} {part.compared} compared, {part.same} same"
-    yield from (f"differs: {fault}" for fault in found.faults)
-    yield "same" if found.is_same else "DIFFERENT"
+    yield from (f"differs: {fault}" for fault in verification.faults)
+    yield "same" if verification.is_same else "DIFFERENT"
 
 
-def _json(found: Verification) -> str:
+def _json(verification: Verification) -> str:
     facts = {
-        "is_same": found.is_same,
-        "digest": found.digest,
-        "manifest": found.manifest.model_dump(mode="json"),
-        "compared": [asdict(part) for part in found.parts],
-        "differences": found.faults,
-        "notes": found.notes,
+        "is_same": verification.is_same,
+        "digest": verification.digest,
+        "manifest": verification.manifest.model_dump(mode="json"),
+        "compared": [asdict(part) for part in verification.parts],
+        "differences": verification.faults,
+        "notes": verification.notes,
     }
     return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
 
@@ -105,7 +112,7 @@ _DIGITS: Final = 64
 
 
 def add_bundle_options(command: argparse.ArgumentParser) -> None:
-    """Add the options of a bundle that is to be made."""
+    """Add the options for writing a bundle."""
     command.add_argument(
         "--without-contents",
         action="store_true",
@@ -114,13 +121,13 @@ def add_bundle_options(command: argparse.ArgumentParser) -> None:
     _add_limit(command, "evidence the bundle may hold")
 
 
-def _add_limit(command: argparse.ArgumentParser, what: str) -> None:
+def _add_limit(command: argparse.ArgumentParser, contents: str) -> None:
     command.add_argument(
         "--max-mb",
         metavar="N",
         type=_megabytes,
         default=DEFAULT_MB,
-        help=f"megabytes of {what}, uncompressed (default: {DEFAULT_MB})",
+        help=f"megabytes of {contents}, uncompressed (default: {DEFAULT_MB})",
     )
 
 

@@ -1,4 +1,4 @@
-"""What `tieout check` prints of contracts and of the findings about their settings."""
+"""The output of `tieout check`: contracts and the findings about their settings."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tieout.linting.telling import counted, findings_text
 from tieout.reporting.alerts import plain
 
 Checked = tuple[Contract, tuple[Finding, ...]]
-"""A valid contract and what was found in its settings."""
+"""A valid contract and the findings about its settings."""
 
 
-def checked_text(contract: Contract, found: Sequence[Finding]) -> str:
-    """Return a valid contract in words, and what was found in its settings."""
+def checked_text(contract: Contract, findings: Sequence[Finding]) -> str:
+    """Return the text of a valid contract and the findings about its settings."""
     ledgers = ", ".join(ledger.value for ledger in contract.ledgers)
     return (
         f"{contract.pipeline}: valid; {contract.guarantee} for group {plain(contract.group)}\n"
         f"  ledgers: {ledgers}\n  digest: {contract.digest}\n"
-        f"  settings: {_settings(contract, found)}\n{findings_text(found)}"
+        f"  settings: {_settings(contract, findings)}\n{findings_text(findings)}"
     )
 
 
@@ -49,7 +49,7 @@ def has_unreadable(checked: Sequence[Checked]) -> bool:
     return any(finding.rule == UNREADABLE for _, found in checked for finding in found)
 
 
-def _settings(contract: Contract, found: Sequence[Finding]) -> str:
+def _settings(contract: Contract, findings: Sequence[Finding]) -> str:
     if not any(contract.settings.model_dump().values()):
         return "none declared, so nothing is said of them"
-    return counted(found) or f"nothing in them speaks against {contract.guarantee}"
+    return counted(findings) or f"nothing in them speaks against {contract.guarantee}"

@@ -1,4 +1,4 @@
-"""The commands: each takes parsed arguments and says, as its exit code, how it ended."""
+"""The commands: each takes parsed arguments and returns an exit code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from tieout.cli.bundle_commands import told_bundled, verify, wanted_of
-from tieout.cli.chain_tracing import chain_beside, follow_chain
+from tieout.cli.bundle_commands import bundle_report, requested_bundle, verify
+from tieout.cli.chain_tracing import chain_of_folder, follow_chain
 from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadable
 from tieout.cli.completion import bash_completion
 from tieout.cli.engine import Engine, Order, Progress
@@ -43,7 +43,7 @@ from tieout.reporting.period import period_document
 from tieout.reporting.period_pages import period_html, period_markdown, period_text
 from tieout.reporting.schema import statement_schema, trace_schema
 from tieout.reporting.text import render_text
-from tieout.reporting.trace import Asked, AskedBy, position_of, render_trace
+from tieout.reporting.trace import AskedBy, TraceRequest, position_of, render_trace
 from tieout.simulation.description import load_description
 from tieout.simulation.folder import CONTRACT, FILES, WINDOW, write_simulation
 from tieout.simulation.reading import read_run, read_truth
@@ -70,7 +70,7 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     order = _order(contract, arguments)
     output = checked_output(arguments.output)
     if arguments.bundle is not None:
-        order = replace(order, bundle=wanted_of(arguments, arguments.bundle))
+        order = replace(order, bundle=requested_bundle(arguments, arguments.bundle))
     statement = around.engine().reconcile(order, output, render_html, around.progress)
     _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
@@ -80,35 +80,35 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def bundle(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Judge one window into a bundle; the verdict is in it, and not in the exit code."""
+    """Judge one window and write its audit bundle; the exit code does not depend on the verdict."""
     order = _order(load_contract(arguments.contract), arguments)
-    wanted = wanted_of(arguments, arguments.output)
-    found = around.engine().bundle(order, wanted, around.progress)
-    _print(told_bundled(found, wanted, is_json=arguments.json), around.out)
+    request = requested_bundle(arguments, arguments.output)
+    bundled = around.engine().bundle(order, request, around.progress)
+    _print(bundle_report(bundled, request, is_json=arguments.json), around.out)
     return ExitCode.KEPT
 
 
 def watch(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Judge window after window; Ctrl-C ends it between two steps, and every folder holds a whole window."""
+    """Judge the windows of the schedule in order until Ctrl-C; no output folder is ever partly written."""
     contract = load_contract(arguments.contract)
     refuse_unscheduled(contract)
     folder = checked_folder(arguments.output)
     watching = Watch(contract, folder, around.engine, render_html, around.progress)
-    found: list[Judged] = []
+    judged_windows: list[Judged] = []
     with (
         suppress(KeyboardInterrupt),
         shown(around.out, f"{contract.pipeline}: {contract.guarantee}") as table,
     ):
         for judged in islice(watching.judged(arguments.start), arguments.windows):
-            found.append(judged)
+            judged_windows.append(judged)
             table.add(judged)
-        if not found:
+        if not judged_windows:
             around.progress(_no_window(contract))
-    return worst(found)
+    return worst(judged_windows)
 
 
 def _no_window(contract: Contract) -> str:
-    """Return why a watch ended before it had judged anything."""
+    """Return the message for a watch that found no window to judge."""
     until = contract.active.until
     ends = "" if until is None else f", which ends {format_time(until)}"
     return (
@@ -118,9 +118,9 @@ def _no_window(contract: Contract) -> str:
 
 
 def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Write a first contract, and say what it leaves open."""
-    given = {ledger: getattr(arguments, ledger.value) for ledger in LEDGERS}
-    sources = {ledger: source for ledger, source in given.items() if source is not None}
+    """Write a first contract and print its open questions."""
+    texts = {ledger: getattr(arguments, ledger.value) for ledger in LEDGERS}
+    sources = {ledger: source for ledger, source in texts.items() if source is not None}
     folder = Path() if arguments.output is None else arguments.output.parent
     made = drafted(arguments.pipeline, Guarantee(arguments.guarantee), arguments.group, sources, folder)
     if arguments.output is not None:
@@ -137,7 +137,7 @@ def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Say of each contract that it is valid and what its settings let happen, or everything that is wrong with it."""
+    """Print for each contract that it is valid and the findings about its settings, or all of its errors."""
     errors: list[ContractError] = []
     checked: list[Checked] = []
     for path in arguments.contracts:
@@ -148,28 +148,28 @@ def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     if arguments.json:
         _print(_json(checked_json(checked, errors)), around.out)
     else:
-        _print("".join(checked_text(*each) for each in checked), around.out)
+        _print("".join(checked_text(*pair) for pair in checked), around.out)
     for error in errors:
         print(error, file=around.err)
     return ExitCode.ERROR if errors or has_unreadable(checked) else ExitCode.KEPT
 
 
 def trace(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print the way of a message through the ledgers, and what the engine makes of it; of a chain, at every hop."""
+    """Print a message's records in every ledger and their judgement; for a chain, at every hop."""
     contract = load_contract(arguments.contract)
-    window, asked = _window_or_none(arguments), _asked(contract, arguments)
+    window, request = _window_or_none(arguments), _trace_request(contract, arguments)
     if window is not None:
         refuse_other_windows(contract, window)
-    chain = None if arguments.alone else chain_beside(contract, arguments.contract)
+    chain = None if arguments.alone else chain_of_folder(contract, arguments.contract)
     if chain is not None:
-        hops = follow_chain(chain, window, asked, around.engine(), around.progress)
-        document = chain_document(asked, hops)
+        hops = follow_chain(chain, window, request, around.engine(), around.progress)
+        document = chain_document(request, hops)
         _print(_json(document) if arguments.json else render_chain(document), around.out)
         is_found = any(hop.trace is not None and hop.trace["messages"] for hop in hops)
         return ExitCode.KEPT if is_found else ExitCode.UNDECIDED
-    found = around.engine().follow(contract, window, asked, around.progress)
-    _print(_json(found) if arguments.json else render_trace(found), around.out)
-    return ExitCode.KEPT if found["messages"] else ExitCode.UNDECIDED
+    traced = around.engine().follow(contract, window, request, around.progress)
+    _print(_json(traced) if arguments.json else render_trace(traced), around.out)
+    return ExitCode.KEPT if traced["messages"] else ExitCode.UNDECIDED
 
 
 def schema(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -185,7 +185,7 @@ def completion(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def report(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print what the statements of a period say together."""
+    """Print one report on all statements of a period."""
     period, now = _window(arguments), datetime.now(UTC)
     if arguments.statements is None:
         judged, source = stored_windows(period, arguments.pipeline), "store"
@@ -202,7 +202,7 @@ def report(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def simulate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Write a simulated pipeline's ledgers, contract and truth, and say how to judge them."""
+    """Write a simulated pipeline's ledgers, contract and truth, and print the commands that judge them."""
     description = load_description(arguments.description)
     if arguments.messages is not None:
         description = description.with_messages(arguments.messages)
@@ -213,7 +213,7 @@ def simulate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def score(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print how well a run found what a simulation did; a break missed, invented or misplaced is not passed."""
+    """Compare a run's breaks with a simulation's truth; a missed, invented or misplaced break is a failure."""
     summary, truth = read_truth(arguments.truth)
     statement, breaks = read_run(arguments.statement)
     result = scored(truth, breaks, summary, statement)
@@ -281,7 +281,7 @@ def _window(arguments: argparse.Namespace) -> Window:
 
 
 def _loaded(path: Path) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
-    """Return the contracts of a file or folder, and what is wrong with others; an empty folder is wrong."""
+    """Return the contracts of a file or folder, and the errors of others; an empty folder is an error."""
     if not path.is_dir():
         try:
             return (load_contract(path),), ()
@@ -295,8 +295,8 @@ def _loaded(path: Path) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]
 
 def _window_or_none(arguments: argparse.Namespace) -> Window | None:
     """Return the window of --from and --to, or None where neither is given."""
-    given = {"--from": arguments.start, "--to": arguments.end}
-    missing = [name for name, time in given.items() if time is None]
+    bounds = {"--from": arguments.start, "--to": arguments.end}
+    missing = [name for name, time in bounds.items() if time is None]
     if len(missing) == 2 and arguments.offsets:
         raise UsageError(
             "--offsets: expected --from and --to beside it: when the evidence is needed, found neither"
@@ -306,43 +306,43 @@ def _window_or_none(arguments: argparse.Namespace) -> Window | None:
     return None if missing else _window(arguments)
 
 
-def _asked(contract: Contract, arguments: argparse.Namespace) -> Asked:
-    """Return what the arguments ask for: a position where the text has its form, else an id; or a key."""
-    given = [text for text in (arguments.message, arguments.id, arguments.key) if text is not None]
-    if len(given) != 1:
-        found = "none" if not given else f"{len(given)} of them"
+def _trace_request(contract: Contract, arguments: argparse.Namespace) -> TraceRequest:
+    """Return the trace request: by key, by position if the text has that form, else by message id."""
+    identifiers = [text for text in (arguments.message, arguments.id, arguments.key) if text is not None]
+    if len(identifiers) != 1:
+        found = "none" if not identifiers else f"{len(identifiers)} of them"
         raise UsageError(f"expected one of MESSAGE, --id and --key, found {found}")
     if arguments.key is not None:
-        return Asked(AskedBy.KEY, arguments.key)
+        return TraceRequest(AskedBy.KEY, arguments.key)
     position = None if arguments.message is None else position_of(arguments.message)
     if position is not None:
-        return Asked(AskedBy.POSITION, arguments.message, position)
+        return TraceRequest(AskedBy.POSITION, arguments.message, position)
     if contract.identity is Identity.POSITION:
         raise UsageError(
             f"{contract.pipeline} identifies messages by position: expected TOPIC/PARTITION/OFFSET such as "
-            f"orders/0/17, found {plain(given[0])!r}"
+            f"orders/0/17, found {plain(identifiers[0])!r}"
         )
-    return Asked(AskedBy.MESSAGE_ID, given[0])
+    return TraceRequest(AskedBy.MESSAGE_ID, identifiers[0])
 
 
 def _simulated(summary: Mapping[str, Any], output: Path) -> str:
-    struck = sum(summary["faults"].values())
+    injected_count = sum(summary["faults"].values())
     return (
         f"{summary['pipeline']}: {summary['messages']} messages, {len(summary['faults'])} faults that struck "
-        f"{struck} times, {summary['breaks']} breaks; expected verdict: {summary['verdict']}\n"
+        f"{injected_count} times, {summary['breaks']} breaks; expected verdict: {summary['verdict']}\n"
         f"  judge: tieout reconcile {output / CONTRACT} $(cat {output / WINDOW}) --output STATEMENT_DIR\n"
         f"  score: tieout score STATEMENT_DIR --truth {output}\n"
     )
 
 
 def _machine() -> str:
-    """Return this machine in words."""
+    """Return the machine's cores and memory as text."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return f"{os.cpu_count()} cores, {memory:.0f} GiB of memory"
 
 
 def _print(text: str, out: TextIO) -> None:
-    """Write a result; a reader that has seen enough, such as `head`, is no failure."""
+    """Write a result; a closed pipe, as with `head`, is not an error."""
     try:
         out.write(text)
         out.flush()

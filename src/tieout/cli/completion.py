@@ -1,4 +1,4 @@
-"""Completion for bash, written from the parser: nothing is imported while a user presses the tab key.
+"""Bash completion, generated from the parser: completing runs no Python.
 
 How bash completes: https://www.gnu.org/software/bash/manual/html_node/Programmable-Completion.html
 """
@@ -52,10 +52,10 @@ def _options(command: argparse.ArgumentParser) -> list[str]:
 
 
 def _values(commands: Mapping[str, argparse.ArgumentParser]) -> Iterator[str]:
-    """Yield a case for each option, and each command's first word, that is one of a few."""
+    """Yield a shell case for each option and each positional argument that has a fixed set of choices."""
     for name, command in commands.items():
         for action in command._actions:
             if action.choices is not None:
                 words = shlex.quote(" ".join(map(str, action.choices)))
-                for before in action.option_strings or [name]:
-                    yield f"        {shlex.quote(f'{name} {before}')}) words={words} ;;"
+                for preceding_word in action.option_strings or [name]:
+                    yield f"        {shlex.quote(f'{name} {preceding_word}')}) words={words} ;;"

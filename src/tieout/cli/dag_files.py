@@ -19,10 +19,10 @@ def is_current(file: Path) -> bool:
 
 
 def write_dag_files(folder: Path) -> Iterator[str]:
-    """Write the DAG files and an empty folder for contracts, and yield what was done, a line each.
+    """Write the DAG files and an empty folder for contracts, and yield one line per file.
 
     Raises:
-        UsageError: where the folder is none, or cannot be written to.
+        UsageError: if the folder does not exist or cannot be written to.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected Airflow's folder of DAGs, found no folder")

@@ -1,4 +1,4 @@
-"""What the commands need of the engine, so that they can be tried, and told, without Spark."""
+"""The interface between the commands and the engine; tests and `--help` work without Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from tieout.contracts import Contract
 from tieout.engine.bundle.packing import Wanted
 from tieout.model import Window
-from tieout.reporting.trace import Asked
+from tieout.reporting.trace import TraceRequest
 
 Progress = Callable[[str], None]
 RenderHtml = Callable[[dict[str, Any], list[dict[str, Any]]], str]
@@ -19,7 +19,7 @@ RenderHtml = Callable[[dict[str, Any], list[dict[str, Any]]], str]
 
 @dataclass(frozen=True)
 class Order:
-    """What to judge, what to label the result with, and the audit bundle to make of it, if any."""
+    """The contract and window to judge, the run's id and time, and the audit bundle to write, if any."""
 
     contract: Contract
     window: Window
@@ -30,7 +30,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Bundled:
-    """A window that was judged into a bundle: its statement, the bundle's digest and its bytes."""
+    """A written bundle: its statement, digest and size in bytes."""
 
     statement: Mapping[str, Any]
     digest: str
@@ -38,17 +38,17 @@ class Bundled:
 
 
 class Engine(Protocol):
-    """Judges windows and follows messages."""
+    """Judges windows and traces messages."""
 
     def reconcile(
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
     ) -> Mapping[str, Any]:
-        """Write the window's output directory, and its bundle if one is asked for; return its statement."""
+        """Write the window's output directory, and its bundle if requested; return the statement."""
 
-    def bundle(self, order: Order, wanted: Wanted, progress: Progress) -> Bundled:
-        """Judge the window into a bundle alone."""
+    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
+        """Judge the window and write its bundle only."""
 
     def follow(
-        self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
+        self, contract: Contract, window: Window | None, request: TraceRequest, progress: Progress
     ) -> Mapping[str, Any]:
-        """Return the trace of what is asked for, judged where a window is given."""
+        """Return the trace of the requested messages, judged if a window is given."""

@@ -59,6 +59,6 @@ EXITS: Final[Mapping[str, str]] = {
 
 
 def epilog_of(command: str) -> str:
-    """Return what stands below a command's options: its example, where there is one, and its exit codes."""
+    """Return the text below a command's options: its example, if any, and its exit codes."""
     example = f"example:\n  {EXAMPLES[command]}\n\n" if command in EXAMPLES else ""
     return f"{example}exit codes: {EXITS.get(command, _VERDICTS)}"

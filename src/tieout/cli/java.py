@@ -1,4 +1,4 @@
-"""Java for Spark: checked before it starts, and what it prints is kept apart from what the command prints."""
+"""Java for Spark: its version is checked before it starts, and its output is kept out of the command's output."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class JavaError(TieoutError):
 
 
 def require_java() -> str:
-    """Return what the Java that Spark would start tells of its version.
+    """Return the output of `java -version` for the Java that Spark would start.
 
     Raises:
-        JavaError: where there is none, it does not start, or it is too old; says what to install.
+        JavaError: if it is missing, does not start, or is too old; the message says what to install.
     """
     java = _java()
     try:
-        told = subprocess.run(  # noqa: S603 - the program that Spark would start
+        answer = subprocess.run(  # noqa: S603 - the program that Spark would start
             [java, "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JavaError(f"Java at {java} does not start: {error}; {_ADVICE}") from error
-    version = major_version(told.stderr + told.stdout)
+    version = major_version(answer.stderr + answer.stdout)
     if version is None or version < OLDEST_JAVA:
         found = "one that does not tell its version" if version is None else f"Java {version}"
         raise JavaError(f"expected Java {OLDEST_JAVA} or newer, found {found} at {java}; {_ADVICE}")
-    return told.stderr + told.stdout
+    return answer.stderr + answer.stdout
 
 
 @contextmanager
 def java_messages_kept() -> Iterator[IO[bytes]]:
-    """Give a file for what Java prints; its last lines are printed if the block fails for no fault of the user's."""
+    """Yield a file for Java's output; its last lines are printed if the block raises anything but a TieoutError."""
     with tempfile.TemporaryFile() as messages:
         try:
             yield messages
@@ -63,20 +63,20 @@ def java_messages_kept() -> Iterator[IO[bytes]]:
             raise
 
 
-def archive_name(told: str, spark_home: Path) -> str:
-    """Return the name of an archive of classes: of use with the Java that tells this version, and with this Spark."""
+def archive_name(java_version_text: str, spark_home: Path) -> str:
+    """Return the name of the class archive for this Java version and this installation of Spark."""
     jars = spark_home / "jars"
     changed = jars.stat().st_mtime_ns if jars.is_dir() else 0
-    return f"java-classes-{hashlib.sha256(f'{told} {jars} {changed}'.encode()).hexdigest()[:16]}.jsa"
+    return f"java-classes-{hashlib.sha256(f'{java_version_text} {jars} {changed}'.encode()).hexdigest()[:16]}.jsa"
 
 
-def major_version(told: str) -> int | None:
-    """Return the major version in what `java -version` tells, or None where it tells none.
+def major_version(version_text: str) -> int | None:
+    """Return the major version in the output of `java -version`, or None if it has none.
 
     >>> major_version('openjdk version "17.0.15" 2025-04-15'), major_version('java version "1.8.0_392"')
     (17, 8)
     """
-    found = _VERSION.search(told)
+    found = _VERSION.search(version_text)
     return int(found[1]) if found else None
 
 

@@ -1,9 +1,9 @@
-"""Java's classes, kept from one command to the next: loading 23,000 of them is a third of a small window's time.
+"""An archive of Java's classes for later commands: loading 23,000 of them takes a third of a small window's time.
 
-The first command on a machine leaves a note, the second has Java write an archive of the classes that it loaded, later
-ones map that: a machine that runs one command only, as a container may, pays nothing. Java checks by itself that an
-archive is of this Java and this class path. Source: "Class Data Sharing" in the Java Virtual Machine Guide of JDK 17,
-"Dynamic Archives".
+The first command on a machine leaves a marker file. The second makes Java write an archive of the classes it loaded,
+and later ones map it, so a machine that runs a single command, such as a container, pays nothing. Java itself checks
+that an archive belongs to this Java and this class path. Source: "Class Data Sharing" in the Java Virtual Machine
+Guide of JDK 17, "Dynamic Archives".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tieout.cli.engine import Progress
 from tieout.cli.java import archive_name
 
 _SILENT: Final = "-Xlog:disable"
-"""Java prints what it thinks of single classes, and that an archive is of another Java."""
+"""Suppresses Java's warnings about single classes and about an archive of another Java."""
 _SECONDS: Final = 60
 
 
@@ -35,17 +35,17 @@ class ClassArchive:
 
     @classmethod
     def of(cls, java: str) -> ClassArchive:
-        """Return the archive for what `java -version` told, in this user's folder for caches.
+        """Return the archive for this output of `java -version`, in the user's cache folder.
 
-        Java archives no class path with a folder in which files lie: Spark's configuration, or Hadoop's.
+        Java cannot archive a class path that contains a folder with files: Spark's configuration, or Hadoop's.
         """
-        home = Path(_find_spark_home())  # type: ignore[no-untyped-call]
-        if any(_has_files(one) for one in (home / "conf", *settings.spark_class_path())):
+        spark_home = Path(_find_spark_home())  # type: ignore[no-untyped-call]
+        if any(_has_files(folder) for folder in (spark_home / "conf", *settings.spark_class_path())):
             return cls(None)
-        return cls(settings.cache_folder() / archive_name(java, home))
+        return cls(settings.cache_folder() / archive_name(java, spark_home))
 
     def started(self, start: Callable[[str], Any]) -> tuple[Any, Path | None]:
-        """Return what `start` returns, given options for Java, and the draft that `finish` puts in place if any."""
+        """Call `start` with options for Java; return its result, and the draft for `finish` if one is written."""
         if self.file is None:
             return start(""), None
         if not self.file.is_file():
@@ -54,12 +54,12 @@ class ClassArchive:
         try:
             return start(f"-XX:SharedArchiveFile={self.file} {_SILENT}"), None
         except PySparkRuntimeError:
-            # An archive that is torn is no reason to fail: Java does not start with it.
+            # Java does not start with a damaged archive: start without it.
             self.file.unlink(missing_ok=True)
             return start(""), None
 
     def finish(self, draft: Path, progress: Progress) -> None:
-        """End Java, which writes the draft as it does, and put that in place; what takes too long is given up."""
+        """Stop Java, which writes the draft as it exits, and rename it to the archive; gives up after a minute."""
         gateway: Any = SparkContext._gateway
         progress("keeping Java's classes, once: the next commands start sooner")
         gateway.shutdown()
@@ -76,9 +76,9 @@ class ClassArchive:
 
 
 def _draft_of(archive: Path) -> Path | None:
-    """Return where Java is to write the archive; None for the first command, which leaves its note.
+    """Return the file for Java to write the archive to; None for the first command, which leaves the marker file.
 
-    It is one place for all commands: of those that fail, and so never come to `finish`, one draft is left, not many.
+    All commands share one file, so commands that fail before `finish` leave one draft behind, not many.
     """
     note = archive.with_suffix(".wanted")
     try:
@@ -87,7 +87,7 @@ def _draft_of(archive: Path) -> Path | None:
         note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         note.touch()
     except OSError:
-        # A home that takes no files keeps none.
+        # A home folder that is not writable gets no archive.
         pass
     return None
 

@@ -1,4 +1,4 @@
-"""The command `tieout`: runs one command, and turns every failure into one clear line and exit code 2."""
+"""The command `tieout`: runs one command, and turns every error into one clear line and exit code 2."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def main(
     Raises:
         SystemExit: with 2 for arguments that cannot be parsed, with 0 for --help and --version.
     """
-    out, err = out or _printable(sys.stdout), _Aside(err or _printable(sys.stderr))
+    out, err = out or _printable(sys.stdout), _LossyStream(err or _printable(sys.stderr))
     arguments = parser().parse_args(argv)
     try:
         with Steps(err) as steps:
             around = Surroundings((lambda: engine) if engine else _spark_engine, out, err, steps)
             return COMMANDS[arguments.command](arguments, around)
     except (Exception, KeyboardInterrupt) as error:
-        print(_told(error), file=err)
+        print(_error_text(error), file=err)
         if arguments.debug:
             traceback.print_exception(error, file=err)
         return ExitCode.ERROR
 
 
-class _Aside(io.StringIO):
+class _LossyStream(io.StringIO):
     """Standard error. What cannot be written to it is dropped, so a log on a full disk changes no exit code."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -61,7 +61,7 @@ class _Aside(io.StringIO):
         return len(text)
 
     def _drop(self) -> None:
-        """Send what is buffered nowhere: Python writes it again when it ends, and turns a failure into an exit code."""
+        """Discard the buffer: Python would write it again at exit, and turn a failure into an exit code."""
         if self._stream is sys.stderr:
             with Path(os.devnull).open("wb") as nowhere:
                 os.dup2(nowhere.fileno(), self._stream.fileno())
@@ -73,8 +73,8 @@ def _spark_engine() -> Engine:
     return SparkEngine()
 
 
-def _told(error: BaseException) -> str:
-    """Return one failure in words: a user's mistake by its own, anything else by its kind and first line."""
+def _error_text(error: BaseException) -> str:
+    """Return one line for an error: a TieoutError's message, or another error's type and first line."""
     if isinstance(error, ContractError):
         return str(error)
     if isinstance(error, TieoutError):
@@ -88,9 +88,9 @@ def _told(error: BaseException) -> str:
 
 
 def _printable(stream: TextIO | None) -> TextIO:
-    """Return the stream, told to write what its encoding lacks as escapes instead of failing.
+    """Return the stream, set to write characters that its encoding lacks as escapes instead of failing.
 
-    Python has None for a stream that was closed before it began (`>&-`); what is told there goes nowhere.
+    Python has None for a stream that was closed at the start (`>&-`); its output is dropped.
     """
     if stream is None:
         return io.StringIO()

@@ -27,11 +27,11 @@ def manual(parser: argparse.ArgumentParser) -> str:
 
 def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """Return the parsers of the commands by their names."""
-    found: dict[str, argparse.ArgumentParser] = {}
+    commands: dict[str, argparse.ArgumentParser] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            found |= action.choices
-    return found
+            commands |= action.choices
+    return commands
 
 
 def _section(name: str, command: argparse.ArgumentParser) -> str:

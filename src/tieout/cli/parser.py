@@ -1,4 +1,4 @@
-"""The arguments of every command, and what each is for."""
+"""The arguments of every command and their help texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEDGERS: Final = {
     Ledger.DEAD_LETTERS: "what was parked",
     Ledger.STAGED: "what waits in the consumer's staging",
 }
-"""The ledgers that `init` looks at; `assigned` holds arrays, which no look at a file tells."""
+"""The ledgers that `init` samples; not `assigned`, whose arrays cannot be guessed from a file."""
 FORMATS: Final = ("text", "json", "markdown")
 REPORT_FORMATS: Final = (*FORMATS, "html")
 SHELLS: Final = ("bash",)
@@ -43,7 +43,7 @@ exit codes: 0 kept, 1 broken, 2 usage or environment error, 3 unknown or pending
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command `tieout`; `command` in what it parses is the command's name."""
+    """Return the parser of the command `tieout`; `command` in its result is the command's name."""
     debug = argparse.ArgumentParser(add_help=False)
     debug.add_argument("--debug", action="store_true", help="show where an error comes from")
     whole = argparse.ArgumentParser(
@@ -126,7 +126,10 @@ def _init(command: argparse.ArgumentParser) -> None:
         "pipeline", metavar="PIPELINE", help="the pipeline's name, such as orders_to_warehouse"
     )
     command.add_argument(
-        "--guarantee", choices=[one.value for one in Guarantee], required=True, help="what is promised"
+        "--guarantee",
+        choices=[guarantee.value for guarantee in Guarantee],
+        required=True,
+        help="what is promised",
     )
     command.add_argument(
         "--group", metavar="NAME", help="consumer group or output (default: as the rows say)"
@@ -230,10 +233,10 @@ def _completion(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _printed(command: argparse.ArgumentParser, formats: Sequence[str], what: str) -> None:
+def _printed(command: argparse.ArgumentParser, formats: Sequence[str], subject: str) -> None:
     printed = command.add_mutually_exclusive_group()
     printed.add_argument(
-        "--format", choices=formats, default="text", help=f"how {what} is printed (default: text)"
+        "--format", choices=formats, default="text", help=f"how {subject} is printed (default: text)"
     )
     printed.add_argument("--json", action="store_true", help="the same as --format json")
 
@@ -261,13 +264,15 @@ def _offset_range(text: str) -> OffsetRange:
     >>> str(_offset_range("orders/0/100-200"))
     'orders/0/100-200'
     """
-    found = _RANGE.fullmatch(text)
-    if found is None:
+    match = _RANGE.fullmatch(text)
+    if match is None:
         raise ValueError(f"expected TOPIC/PARTITION/FROM-TO such as orders/0/100-200, found {text!r}")
-    return OffsetRange(found["topic"], int(found["partition"]), int(found["start"]), int(found["end"]))
+    return OffsetRange(match["topic"], int(match["partition"]), int(match["start"]), int(match["end"]))
 
 
-def _window(command: argparse.ArgumentParser, what: str = "the window", *, is_required: bool = True) -> None:
+def _window(
+    command: argparse.ArgumentParser, subject: str = "the window", *, is_required: bool = True
+) -> None:
     time = _explained(window_time)
     command.add_argument(
         "--from",
@@ -275,7 +280,7 @@ def _window(command: argparse.ArgumentParser, what: str = "the window", *, is_re
         metavar="TIME",
         type=time,
         required=is_required,
-        help=f"{what}'s start, such as 2026-11-20T10:00:00Z",
+        help=f"{subject}'s start, such as 2026-11-20T10:00:00Z",
     )
     command.add_argument(
         "--to",
@@ -283,12 +288,12 @@ def _window(command: argparse.ArgumentParser, what: str = "the window", *, is_re
         metavar="TIME",
         type=time,
         required=is_required,
-        help=f"{what}'s end, which is not part of it",
+        help=f"{subject}'s end, which is not part of it",
     )
 
 
 def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
-    """Return the conversion with its own words for what is wrong; argparse would say `invalid value`."""
+    """Return the conversion with its own error message instead of argparse's `invalid value`."""
 
     def converted(text: str) -> Value:
         try:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def path(text: str) -> Path:
-    """Return the path that the text names; an empty text, as of a variable that is not set, names none.
+    """Return the path of a text; an empty text, as from an unset variable, is an error.
 
-    Python takes it for the working directory, which would then be checked, or written to, instead of what was meant.
+    Python would take it for the working directory, and read or write there.
 
     Raises:
-        argparse.ArgumentTypeError: where the text is empty.
+        argparse.ArgumentTypeError: if the text is empty.
 
     >>> path("dags/contracts").name
     'contracts'

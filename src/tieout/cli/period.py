@@ -26,7 +26,7 @@ _NEEDED: Final = (
 
 
 def stored_windows(period: Window, pipeline: str | None) -> tuple[JudgedWindow, ...]:
-    """Return the windows whose current statements the store holds; one that no check has looked at is not KEPT.
+    """Return the windows whose current statements are in the store; one that was not checked is not KEPT.
 
     Raises:
         UsageError: where TIEOUT_DATABASE_URL is not set.
@@ -36,48 +36,53 @@ def stored_windows(period: Window, pipeline: str | None) -> tuple[JudgedWindow, 
 
     store = Store(required_database_url(), application_name="tieout report")
     stored = store.statements_between(period.start, period.end, pipeline)
-    origins = _origins(store, [one.statement for one in stored])
+    origins = _origins(store, [row.statement for row in stored])
     return tuple(
         JudgedWindow(
-            statement=found.statement,
-            verdict=found.final_verdict or final_verdict(found.verdict, ()),
-            is_checked=found.final_verdict is not None,
-            active_from=found.active_from,
-            active_until=found.active_until,
-            origins=origins.get(found.statement["run_id"], {}),
+            statement=row.statement,
+            verdict=row.final_verdict or final_verdict(row.verdict, ()),
+            is_checked=row.final_verdict is not None,
+            active_from=row.active_from,
+            active_until=row.active_until,
+            origins=origins.get(row.statement["run_id"], {}),
         )
-        for found in stored
+        for row in stored
     )
 
 
 def _origins(store: Store, statements: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Origin]]:
-    """Return by run and incident at which hop of a chain it happened."""
+    """Return by run and incident the hop of a chain at which it happened."""
     runs: dict[str, list[str]] = {}
-    for one in statements:
-        if one.get("after") is not None and one["incidents"]:
-            runs.setdefault(one["pipeline"], []).append(one["run_id"])
-    found: dict[str, dict[str, Origin]] = {}
+    for statement in statements:
+        if statement.get("after") is not None and statement["incidents"]:
+            runs.setdefault(statement["pipeline"], []).append(statement["run_id"])
+    origins_by_run: dict[str, dict[str, Origin]] = {}
     for pipeline, run_ids in runs.items():
         for (run_id, incident_id), origin in store.origins(pipeline, run_ids).items():
             earlier = tuple(
                 {
-                    "pipeline": one.pipeline,
-                    "run_id": one.run_id,
-                    "incident_id": one.incident_id,
-                    "window": {"start": format_time(one.window.start), "end": format_time(one.window.end)},
-                    "messages": one.messages,
+                    "pipeline": statement.pipeline,
+                    "run_id": statement.run_id,
+                    "incident_id": statement.incident_id,
+                    "window": {
+                        "start": format_time(statement.window.start),
+                        "end": format_time(statement.window.end),
+                    },
+                    "messages": statement.messages,
                 }
-                for one in origin.earlier
+                for statement in origin.earlier
             )
-            found.setdefault(run_id, {})[incident_id] = Origin(origin.words, origin.is_consequence, earlier)
-    return found
+            origins_by_run.setdefault(run_id, {})[incident_id] = Origin(
+                origin.words, origin.is_consequence, earlier
+            )
+    return origins_by_run
 
 
 def written_windows(folder: Path) -> tuple[JudgedWindow, ...]:
-    """Return the windows of every `statement.json` below the folder; of a window's several the latest counts.
+    """Return the windows of every `statement.json` below the folder, one per window: the latest.
 
     Raises:
-        UsageError: where there is none, or one that no run wrote.
+        UsageError: if there is none, or a file is not a statement.
     """
     files = sorted(folder.rglob(STATEMENT)) if folder.is_dir() else []
     if not files:
@@ -86,29 +91,33 @@ def written_windows(folder: Path) -> tuple[JudgedWindow, ...]:
             "give the folder that holds the --output folders of tieout reconcile"
         )
     latest = _latest(_statement(file) for file in files)
-    return tuple(JudgedWindow(found, Verdict(found["verdict"])) for found in latest)
+    return tuple(JudgedWindow(statement, Verdict(statement["verdict"])) for statement in latest)
 
 
 def _statement(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        statement = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: cannot be read as JSON: {error}") from error
-    missing = [name for name in _NEEDED if name not in found] if isinstance(found, dict) else ["everything"]
+    missing = (
+        [name for name in _NEEDED if name not in statement] if isinstance(statement, dict) else ["everything"]
+    )
     if missing:
         raise UsageError(
             f"{file}: expected a statement of tieout reconcile, found none of {', '.join(missing)}"
         )
-    return dict(found)
+    return dict(statement)
 
 
 def _latest(statements: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one statement a pipeline, group and window: the one generated last, by its run id among equals."""
+    """Return one statement per pipeline, group and window: the latest, and of equals the highest run id."""
     chosen: dict[tuple[object, ...], dict[str, Any]] = {}
-    for found in sorted(statements, key=lambda one: (_moment(one["generated_at"]), str(one["run_id"]))):
-        window = found["window"]
-        name = (found["pipeline"], found["group"], _moment(window["start"]), _moment(window["end"]))
-        chosen[name] = found
+    for statement in sorted(
+        statements, key=lambda each: (_moment(each["generated_at"]), str(each["run_id"]))
+    ):
+        window = statement["window"]
+        name = (statement["pipeline"], statement["group"], _moment(window["start"]), _moment(window["end"]))
+        chosen[name] = statement
     return list(chosen.values())
 
 

@@ -1,4 +1,4 @@
-"""What is being done, told on the side: each step as it begins, and every ten seconds that it is still the same one."""
+"""Progress on standard error: each step as it begins, and a reminder every ten seconds while it goes on."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import time
 from types import TracebackType
 from typing import Final, Self, TextIO
 
-EVERY: Final = 10.0
-"""Seconds of silence after which a step is told again."""
+REMINDER_SECONDS: Final = 10.0
+"""Seconds without output after which the current step is printed again."""
 
 
 class Steps:
-    """Tells steps, one a line, and a long one again with its seconds; standard output holds the result alone.
+    """Prints steps, one per line, and a long one again with its seconds; standard output has the result only.
 
     Args:
-        err: Where it is told.
-        every: Seconds of silence before a step is told again.
+        err: The stream to print to.
+        reminder_seconds: Seconds without output before the current step is printed again.
     """
 
-    def __init__(self, err: TextIO, every: float = EVERY) -> None:
+    def __init__(self, err: TextIO, reminder_seconds: float = REMINDER_SECONDS) -> None:
         self._err = err
-        self._every = every
+        self._reminder_seconds = reminder_seconds
         self._step: str | None = None
         self._since = 0.0
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class Steps:
         self._thread = threading.Thread(target=self._remind, name="tieout-progress", daemon=True)
 
     def __call__(self, step: str) -> None:
-        """Tell that a step begins."""
+        """Print that a step begins."""
         with self._lock:
             self._step, self._since = step, time.monotonic()
             print(f"tieout: {step}", file=self._err, flush=True)
@@ -45,9 +45,9 @@ class Steps:
         self._thread.join()
 
     def _remind(self) -> None:
-        """Tell the current step again after each stretch of silence, until the command is over."""
-        while not self._is_over.wait(self._every):
+        """Print the current step again after each interval without output, until the command is over."""
+        while not self._is_over.wait(self._reminder_seconds):
             with self._lock:
                 seconds = time.monotonic() - self._since
-                if self._step is not None and seconds >= self._every:
+                if self._step is not None and seconds >= self._reminder_seconds:
                     print(f"tieout: still {self._step} ({seconds:.0f} s)", file=self._err, flush=True)

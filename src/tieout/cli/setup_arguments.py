@@ -1,4 +1,4 @@
-"""The arguments of the commands that set Tieout up in an Airflow that is already there."""
+"""The arguments of the commands that install Tieout into an existing Airflow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _doctor(command: argparse.ArgumentParser) -> None:
 
 
 def _migrate(_command: argparse.ArgumentParser) -> None:
-    """Nothing is asked."""
+    """Add nothing: `migrate` takes no arguments."""
 
 
 SETUP_ARGUMENTS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
@@ -27,4 +27,4 @@ SETUP_ARGUMENTS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], 
     "doctor": ("Look at everything that a window judged by Airflow needs, and say what to do.", _doctor),
     "migrate": ("Bring the result store of TIEOUT_DATABASE_URL to this version's schema.", _migrate),
 }
-"""What each of the commands is for, and its arguments."""
+"""The purpose of each command, and the function that adds its arguments."""

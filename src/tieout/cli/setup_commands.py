@@ -1,4 +1,4 @@
-"""The commands that set Tieout up in an Airflow that is already there. Docs: docs/how-to/install-into-airflow.md."""
+"""The commands that install Tieout into an existing Airflow. Docs: docs/how-to/install-into-airflow.md."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SetupCommand = Callable[[argparse.Namespace, "Surroundings"], ExitCode]
 
 
 def airflow(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Write the DAG files, and then say of everything else that a run needs whether it is there."""
-    for done in write_dag_files(arguments.folder.absolute()):
-        print(done, file=around.out)
+    """Write the DAG files, then check everything else that a run needs."""
+    for line in write_dag_files(arguments.folder.absolute()):
+        print(line, file=around.out)
     return _examine(around, is_json=False)
 
 
 def doctor(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Say of everything that a run needs whether it is there; anything missing is an error."""
+    """Check everything that a run needs; anything missing is an error."""
     return _examine(around, is_json=arguments.json)
 
 

@@ -28,13 +28,13 @@ from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
 from tieout.readiness.files import size_of
-from tieout.reporting.trace import Asked
+from tieout.reporting.trace import TraceRequest
 
 
 class SparkEngine:
-    """Judges windows and follows messages with the Spark that is installed beside Tieout.
+    """Judges windows and traces messages with the Spark installed in Tieout's environment.
 
-    `session` gives a session for a contract; by default one of its own, which ends with the command.
+    `session` opens a session for a contract; by default a local one, which ends with the command.
     """
 
     def __init__(
@@ -45,34 +45,34 @@ class SparkEngine:
     def reconcile(
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
     ) -> Mapping[str, Any]:
-        """Write the window's output directory, and its bundle if one is asked for; return its statement."""
-        with self._found(order, progress) as found:
+        """Write the window's output directory, and its bundle if requested; return the statement."""
+        with self._reconciled(order, progress) as reconciliation:
             progress(f"writing {output}")
-            write_output(found, output, render_html)
+            write_output(reconciliation, output, render_html)
             if order.bundle is not None:
-                made = make_bundle(found, order.contract, order.bundle, progress)
-                progress(f"written: {order.bundle.file}, digest {made.digest}")
-            return found.statement
+                bundled = make_bundle(reconciliation, order.contract, order.bundle, progress)
+                progress(f"written: {order.bundle.file}, digest {bundled.digest}")
+            return reconciliation.statement
 
-    def bundle(self, order: Order, wanted: Wanted, progress: Progress) -> Bundled:
-        """Judge the window into a bundle alone."""
-        with self._found(order, progress) as found:
-            made = make_bundle(found, order.contract, wanted, progress)
-            return Bundled(found.statement, made.digest, made.size)
+    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
+        """Judge the window and write its bundle only."""
+        with self._reconciled(order, progress) as reconciliation:
+            bundled = make_bundle(reconciliation, order.contract, request, progress)
+            return Bundled(reconciliation.statement, bundled.digest, bundled.size)
 
     @contextmanager
-    def _found(self, order: Order, progress: Progress) -> Iterator[Reconciliation]:
+    def _reconciled(self, order: Order, progress: Progress) -> Iterator[Reconciliation]:
         with self._session(order.contract, progress) as spark:
             yield reconcile(
                 spark, order.contract, order.window, run_id=order.run_id, now=order.now, progress=progress
             )
 
     def follow(
-        self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
+        self, contract: Contract, window: Window | None, request: TraceRequest, progress: Progress
     ) -> Mapping[str, Any]:
-        """Return the trace of what is asked for, judged where a window is given."""
+        """Return the trace of the requested messages, judged if a window is given."""
         with self._session(contract, progress) as spark:
-            return trace(spark, contract, window, asked, now=datetime.now(UTC), progress=progress)
+            return trace(spark, contract, window, request, now=datetime.now(UTC), progress=progress)
 
 
 @contextmanager
@@ -105,12 +105,12 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
 
 
 def _heed_interrupts() -> None:
-    """Let Ctrl-C interrupt the command: PySpark's own handler talks to Java amid an answer, and both fail loudly."""
+    """Let Ctrl-C interrupt the command: PySpark's own handler calls Java during another call, and both fail."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt; the command ends, and what Py4J logs of the call that was cut off is of no use."""
+    """Raise KeyboardInterrupt, without Py4J's log messages about the call that was cut off."""
     logging.disable()
     signal.default_int_handler(number, frame)

@@ -24,20 +24,20 @@ def drafted(
     sources: Mapping[Ledger, str],
     folder: Path,
 ) -> Draft:
-    """Return a contract over the sources that has been loaded once, so that it is known to be valid.
+    """Return a draft contract over the sources, which has been loaded once to prove that it is valid.
 
     Args:
         pipeline: Its name.
         guarantee: What is promised.
-        group: The group, or None where the evidence may name it.
+        group: The group, or None if the evidence may name it.
         sources: Per ledger a file, folder, pattern, `jdbc:CONNECTION:TABLE`, `kafka:CONNECTION:TOPIC` or
             `pulsar:CONNECTION:TOPIC`.
-        folder: Where the contract will lie; relative paths are told from there.
+        folder: The contract's folder; relative paths are relative to it.
 
     Raises:
-        UsageError: where a ledger that every contract needs is not given, or the pipeline's name is none.
-        SourceError: where a source cannot be looked at.
-        JavaError: where a topic, or a table of Delta or Iceberg, is to be looked at, and Java is missing or too old.
+        UsageError: if a ledger that every contract needs is not given, or the pipeline's name is not valid.
+        SourceError: if a source cannot be read.
+        JavaError: if a topic, or a table of Delta or Iceberg, is to be read, and Java is missing or too old.
     """
     if Ledger.PRODUCED not in sources or not {Ledger.DELIVERED, Ledger.READ} & set(sources):
         raise UsageError("expected --produced and one of --delivered and --read: every contract needs them")
@@ -47,23 +47,23 @@ def drafted(
         ledger: _placed(sample(text, f"--{ledger.value.replace('_', '-')}", ledger), folder)
         for ledger, text in sources.items()
     }
-    made = draft(pipeline, guarantee, group, samples)
+    result = draft(pipeline, guarantee, group, samples)
     with tempfile.TemporaryDirectory(prefix="tieout-init-") as scratch:
         file = Path(scratch) / "contract.yml"
-        file.write_text(made.text, encoding="utf-8")
+        file.write_text(result.text, encoding="utf-8")
         try:
             load_contract(file)
         except ContractError as error:
             raise UsageError(f"PIPELINE {pipeline}: {error.reason}") from error
-    return made
+    return result
 
 
 def write_new(text: str, file: Path) -> None:
-    """Write the contract to a file that must not be there yet.
+    """Write the contract to a new file.
 
     Raises:
-        UsageError: where it is there: somebody may have corrected it.
-        OSError: where it cannot be written.
+        UsageError: if the file exists: somebody may have edited it.
+        OSError: if it cannot be written.
     """
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -74,8 +74,8 @@ def write_new(text: str, file: Path) -> None:
         ) from error
 
 
-def _placed(found: LedgerSample, folder: Path) -> LedgerSample:
-    """Return the sample with its path as a contract in the folder names it."""
-    if found.form in ("jdbc", "kafka") or Path(found.path).is_absolute():
-        return found
-    return replace(found, path=os.path.relpath(found.path, folder))
+def _placed(source: LedgerSample, folder: Path) -> LedgerSample:
+    """Return the sample with its path relative to the contract's folder."""
+    if source.form in ("jdbc", "kafka") or Path(source.path).is_absolute():
+        return source
+    return replace(source, path=os.path.relpath(source.path, folder))

@@ -1,4 +1,4 @@
-"""The arguments of the commands that ask the store, and act upon what it holds."""
+"""The arguments of the commands that read the store and change the state of its breaks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tieout.contracts.durations import parse_duration
 from tieout.contracts.times import parse_time
 
 
-def when(text: str) -> datetime:
-    """Return the time that the text names: a time, or a duration from now on.
+def time_or_duration(text: str) -> datetime:
+    """Return the time of a text: a time, or a duration from now.
 
     Raises:
-        argparse.ArgumentTypeError: where it is neither.
+        argparse.ArgumentTypeError: if it is neither.
 
-    >>> when("2026-11-20T10:00:00Z").hour
+    >>> time_or_duration("2026-11-20T10:00:00Z").hour
     10
     """
     try:
@@ -61,7 +61,7 @@ def _accept(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--until",
         metavar="TIME",
-        type=when,
+        type=time_or_duration,
         required=True,
         help="until when: a time, or a duration from now such as 7d; it is open again afterwards",
     )
@@ -88,7 +88,10 @@ def _silence(command: argparse.ArgumentParser) -> None:
     _signature(command, "why nobody is to be told")
     end = command.add_mutually_exclusive_group(required=True)
     end.add_argument(
-        "--until", metavar="TIME", type=when, help="until when: a time, or a duration from now such as 2h"
+        "--until",
+        metavar="TIME",
+        type=time_or_duration,
+        help="until when: a time, or a duration from now such as 2h",
     )
     end.add_argument("--end", action="store_true", help="end the silence now")
     _json(command)
@@ -114,8 +117,8 @@ def _subject(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _signature(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("--reason", metavar="TEXT", required=True, help=what)
+def _signature(command: argparse.ArgumentParser, reason_help: str) -> None:
+    command.add_argument("--reason", metavar="TEXT", required=True, help=reason_help)
     command.add_argument("--who", metavar="NAME", help="who does it (default: your account's name)")
 
 
@@ -132,4 +135,4 @@ STORE_ARGUMENTS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], 
     "check-run": ("Hold a stored run against the suites of Great Expectations, without Airflow.", _check_run),
     "silence": ("Send no alerts of a pipeline or an incident until a time.", _silence),
 }
-"""What each of the commands is for, and its arguments; all of them need TIEOUT_DATABASE_URL."""
+"""The purpose of each command, and the function that adds its arguments; all need TIEOUT_DATABASE_URL."""

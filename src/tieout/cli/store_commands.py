@@ -1,4 +1,4 @@
-"""The commands that ask the store, and act upon what it holds; where it lies, TIEOUT_DATABASE_URL says.
+"""The commands that read the store of TIEOUT_DATABASE_URL and change the state of its breaks.
 
 Docs: docs/how-to/work-with-open-breaks.md.
 """
@@ -31,21 +31,24 @@ StoreCommand = Callable[[argparse.Namespace, "Surroundings"], ExitCode]
 
 
 def status(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print how each pipeline stands; an unknown name is an error, an empty store is not."""
+    """Print each pipeline's latest verdict and open breaks; an unknown name is an error, an empty store is not."""
     store = _store()
-    found = store.pipeline_summaries(arguments.pipeline)
-    if arguments.pipeline is not None and not found:
+    summaries = store.pipeline_summaries(arguments.pipeline)
+    if arguments.pipeline is not None and not summaries:
         raise UsageError(
             f"pipeline {plain(arguments.pipeline)}: no run of it is in the store; is the name right?"
         )
     silences = store.silences(arguments.pipeline)
     if arguments.json:
         _print_json(
-            {"pipelines": [asdict(each) for each in found], "silences": [asdict(each) for each in silences]},
+            {
+                "pipelines": [asdict(each) for each in summaries],
+                "silences": [asdict(each) for each in silences],
+            },
             around,
         )
         return ExitCode.KEPT
-    lines = [_standing_line(each) for each in found] or ["no pipeline has a run in the store yet"]
+    lines = [_summary_line(each) for each in summaries] or ["no pipeline has a run in the store yet"]
     lines += [
         f"silenced: {plain(each.pipeline)}{f', incident {plain(each.incident_id)}' if each.incident_id else ''} until "
         f"{format_time(each.expires_at)} by {plain(each.who)}: {plain(each.reason)}"
@@ -56,7 +59,7 @@ def status(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def breaks(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print what is open of a pipeline, or the history of one break."""
+    """Print a pipeline's open breaks or incidents, or the history of one break."""
     store = _store()
     if arguments.history is not None:
         return _history(store, arguments, around)
@@ -65,28 +68,28 @@ def breaks(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
             f"pipeline {plain(arguments.pipeline)}: no run of it is in the store; is the name right?"
         )
     page = store.open_incidents if arguments.incidents else store.open_breaks
-    _require_followed(store, arguments)
-    found = page(arguments.pipeline, limit=arguments.limit, after=arguments.after)
-    last = found[-1].id if len(found) == arguments.limit else None
+    _require_known_after(store, arguments)
+    lives = page(arguments.pipeline, limit=arguments.limit, after=arguments.after)
+    last = lives[-1].id if len(lives) == arguments.limit else None
     origins = (
-        store.origins(arguments.pipeline, {each.run_id for each in found}) if arguments.incidents else {}
+        store.origins(arguments.pipeline, {each.run_id for each in lives}) if arguments.incidents else {}
     )
     if arguments.json:
-        told = [asdict(each) | _origin_json(origins.get((each.run_id, each.id))) for each in found]
-        _print_json({"open": told, "after": last}, around)
+        entries = [asdict(each) | _origin_json(origins.get((each.run_id, each.id))) for each in lives]
+        _print_json({"open": entries, "after": last}, around)
         return ExitCode.KEPT
-    lines = [_life_line(each) + _origin_words(origins.get((each.run_id, each.id))) for each in found]
+    lines = [_life_line(each) + _origin_text(origins.get((each.run_id, each.id))) for each in lives]
     lines = lines or ["nothing is open" if arguments.after is None else "nothing more is open"]
     _print([*lines, *([f"there may be more: --after {last}"] if last else [])], around)
     return ExitCode.KEPT
 
 
-def _require_followed(store: Store, arguments: argparse.Namespace) -> None:
-    """Refuse an `--after` that is nobody's id: the page behind it would be empty, as if nothing were open."""
+def _require_known_after(store: Store, arguments: argparse.Namespace) -> None:
+    """Refuse an `--after` that is not an id of the pipeline: its page would be empty, as if nothing were open."""
     if arguments.after is None:
         return
-    known = store.incident_life if arguments.incidents else store.break_life
-    life = known(arguments.after)
+    life_of = store.incident_life if arguments.incidents else store.break_life
+    life = life_of(arguments.after)
     if life is None or life.pipeline != arguments.pipeline:
         kind = "an incident" if arguments.incidents else "a break"
         raise UsageError(
@@ -99,31 +102,35 @@ def accept(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Accept an incident or breaks until a time."""
     store = _store()
     subject = _subject(store, arguments)
-    moved = store.accept(
+    changed_count = store.accept(
         arguments.pipeline,
-        who=_who(arguments),
+        who=_acting_user(arguments),
         reason=arguments.reason,
         expires_at=arguments.until,
         **subject,
     )
-    told = f"accepted until {format_time(arguments.until)}: {moved} breaks and incidents"
-    return _done(arguments, around, told, accepted=moved, until=arguments.until)
+    message = f"accepted until {format_time(arguments.until)}: {changed_count} breaks and incidents"
+    return _done(arguments, around, message, accepted=changed_count, until=arguments.until)
 
 
 def reopen(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Take an acceptance back."""
     store = _store()
     subject = _subject(store, arguments)
-    moved = store.reopen(arguments.pipeline, who=_who(arguments), reason=arguments.reason, **subject)
-    return _done(arguments, around, f"reopened: {moved} breaks and incidents", reopened=moved)
+    changed_count = store.reopen(
+        arguments.pipeline, who=_acting_user(arguments), reason=arguments.reason, **subject
+    )
+    return _done(arguments, around, f"reopened: {changed_count} breaks and incidents", reopened=changed_count)
 
 
 def annotate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Write a note into the history of an incident or of breaks."""
     store = _store()
     subject = _subject(store, arguments)
-    named = store.annotate(arguments.pipeline, who=_who(arguments), reason=arguments.reason, **subject)
-    return _done(arguments, around, f"noted for {named} of them", annotated=named)
+    annotated = store.annotate(
+        arguments.pipeline, who=_acting_user(arguments), reason=arguments.reason, **subject
+    )
+    return _done(arguments, around, f"noted for {annotated} of them", annotated=annotated)
 
 
 def silence(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -131,17 +138,17 @@ def silence(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     until: datetime | None = arguments.until
     _store().silence(
         arguments.pipeline,
-        who=_who(arguments),
+        who=_acting_user(arguments),
         reason=arguments.reason,
         until=until,
         incident_id=arguments.incident,
     )
-    told = "the silence has ended" if until is None else f"silenced until {format_time(until)}"
-    return _done(arguments, around, told, until=until)
+    message = "the silence has ended" if until is None else f"silenced until {format_time(until)}"
+    return _done(arguments, around, message, until=until)
 
 
 def check_run(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print what the suites find in a stored run; nothing is stored."""
+    """Check a stored run with the suites and print the results; nothing is stored."""
     from tieout.checks import check_statement, data_docs  # noqa: PLC0415 - few commands need it
 
     run = _store().run(arguments.run)
@@ -152,11 +159,15 @@ def check_run(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     report = check_statement(url, run.run_id, contract)
     if arguments.json:
         _print_json(
-            {"run_id": run.run_id, "suite": report.suite, "checks": [asdict(one) for one in report.results]},
+            {
+                "run_id": run.run_id,
+                "suite": report.suite,
+                "checks": [asdict(result) for result in report.results],
+            },
             around,
         )
     else:
-        _print((_check_line(one) for one in report.results), around)
+        _print((_check_line(result) for result in report.results), around)
     if arguments.data_docs is not None:
         around.progress("building Data Docs")
         site = data_docs(url, run.run_id, contract, run.window, arguments.data_docs.absolute())
@@ -164,9 +175,9 @@ def check_run(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     return OF_VERDICT[final_verdict(Verdict.KEPT, report.results)]
 
 
-def _check_line(found: CheckResult) -> str:
-    limit = f", expected {found.limit}" if found.limit else ""
-    return plain(f"{found.status:<5} {found.severity:<8} {found.rule}: {found.observed}{limit}")
+def _check_line(result: CheckResult) -> str:
+    limit = f", expected {result.limit}" if result.limit else ""
+    return plain(f"{result.status:<5} {result.severity:<8} {result.rule}: {result.observed}{limit}")
 
 
 STORE_COMMANDS: Final[Mapping[str, StoreCommand]] = {
@@ -187,28 +198,28 @@ def _store() -> Store:
 
 
 def _subject(store: Store, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the subject of an act with the group that it belongs to.
+    """Return the ids to act on, with their group, as keyword arguments of the store's functions.
 
     Raises:
-        UsageError: where nothing of that id is known of the pipeline.
+        UsageError: if the pipeline has no break or incident of that id.
     """
     ids: Sequence[str] = arguments.breaks or (arguments.incident,)
     kind = "break" if arguments.breaks else "incident"
-    found = store.break_life(ids[0]) if arguments.breaks else store.incident_life(ids[0])
-    if found is None or found.pipeline != arguments.pipeline:
+    life = store.break_life(ids[0]) if arguments.breaks else store.incident_life(ids[0])
+    if life is None or life.pipeline != arguments.pipeline:
         raise UsageError(
             f"pipeline {plain(arguments.pipeline)}: no {kind} {plain(ids[0])} is in the store; "
             f"`tieout breaks {plain(arguments.pipeline)}` lists what is open"
         )
-    named = {"break_ids": ids} if arguments.breaks else {"incident_id": arguments.incident}
-    return {"group": found.group, **named}
+    ids_argument = {"break_ids": ids} if arguments.breaks else {"incident_id": arguments.incident}
+    return {"group": life.group, **ids_argument}
 
 
-def _who(arguments: argparse.Namespace) -> str:
-    """Return who acts: as told, else the account's name.
+def _acting_user(arguments: argparse.Namespace) -> str:
+    """Return the name of `--who`, by default that of the account.
 
     Raises:
-        UsageError: where the account has none.
+        UsageError: if the account has none.
     """
     if arguments.who is not None:
         return str(arguments.who)
@@ -231,11 +242,11 @@ def _history(store: Store, arguments: argparse.Namespace, around: Surroundings) 
     lines = [_life_line(life)]
     for entry in entries:
         if entry.what == "statement":
-            what = (
+            change = (
                 f"{entry.state}{f' ({entry.resolution})' if entry.resolution else ''} as {entry.class_name}"
             )
             lines.append(
-                f"  {format_time(entry.at)}  {what}" + (f", run {entry.run_id}" if entry.run_id else "")
+                f"  {format_time(entry.at)}  {change}" + (f", run {entry.run_id}" if entry.run_id else "")
             )
             continue
         until = f" until {format_time(entry.expires_at)}" if entry.expires_at else ""
@@ -246,38 +257,38 @@ def _history(store: Store, arguments: argparse.Namespace, around: Surroundings) 
     return ExitCode.KEPT
 
 
-def _standing_line(found: PipelineSummary) -> str:
-    counts = [f"{found.open_breaks} open breaks in {found.open_incidents} incidents"]
-    if found.happened_before:
-        counts.append(f"{found.happened_before} of them happened before, at an earlier hop")
-    if found.oldest_open is not None:
-        counts.append(f"the oldest of {format_time(found.oldest_open)}")
-    if found.accepted_breaks:
-        counts.append(f"{found.accepted_breaks} accepted")
-    if found.pending_windows:
-        counts.append(f"{found.pending_windows} windows pending")
-    verdict = found.final_verdict or f"{found.verdict}, not checked yet"
-    return f"{plain(found.pipeline)}: {verdict} for {_window(found.window)}; {', '.join(counts)}"
+def _summary_line(summary: PipelineSummary) -> str:
+    counts = [f"{summary.open_breaks} open breaks in {summary.open_incidents} incidents"]
+    if summary.happened_before:
+        counts.append(f"{summary.happened_before} of them happened before, at an earlier hop")
+    if summary.oldest_open is not None:
+        counts.append(f"the oldest of {format_time(summary.oldest_open)}")
+    if summary.accepted_breaks:
+        counts.append(f"{summary.accepted_breaks} accepted")
+    if summary.pending_windows:
+        counts.append(f"{summary.pending_windows} windows pending")
+    verdict = summary.final_verdict or f"{summary.verdict}, not checked yet"
+    return f"{plain(summary.pipeline)}: {verdict} for {_window(summary.window)}; {', '.join(counts)}"
 
 
-def _life_line(found: Life) -> str:
-    state = found.state if found.resolution is None else f"{found.state} ({found.resolution})"
-    place = "" if found.topic is None else f" {found.topic}-{found.partition}"
-    offset = "" if found.offset is None else f" offset {found.offset}"
-    size = f" {found.breaks} breaks" if found.kind == "incident" else ""
-    message = "" if found.message_id is None else f" message {found.message_id}"
-    why = ", ".join(each for each in (found.locus, found.cause) if each and each != "unknown")
-    age = "" if found.age_in_windows is None else f", {found.age_in_windows} windows old"
-    text = f"{found.id}  {found.class_name}{size}{message}{place}{offset}" + (f" ({why})" if why else "")
-    return f"{plain(text)}; {found.severity}, {state}{age}, window {_window(found.window)}"
+def _life_line(life: Life) -> str:
+    state = life.state if life.resolution is None else f"{life.state} ({life.resolution})"
+    place = "" if life.topic is None else f" {life.topic}-{life.partition}"
+    offset = "" if life.offset is None else f" offset {life.offset}"
+    size = f" {life.breaks} breaks" if life.kind == "incident" else ""
+    message = "" if life.message_id is None else f" message {life.message_id}"
+    origin = ", ".join(each for each in (life.locus, life.cause) if each and each != "unknown")
+    age = "" if life.age_in_windows is None else f", {life.age_in_windows} windows old"
+    text = f"{life.id}  {life.class_name}{size}{message}{place}{offset}" + (f" ({origin})" if origin else "")
+    return f"{plain(text)}; {life.severity}, {state}{age}, window {_window(life.window)}"
 
 
-def _origin_words(origin: Origin | None) -> str:
+def _origin_text(origin: Origin | None) -> str:
     return "" if origin is None else plain(f"; {origin.words}")
 
 
 def _origin_json(origin: Origin | None) -> dict[str, Any]:
-    """Return where an incident happened, nothing where its contract comes after no other."""
+    """Return an incident's origin as JSON, empty if its contract has no predecessor."""
     if origin is None:
         return {}
     return {"origin": asdict(origin) | {"is_consequence": origin.is_consequence, "words": origin.words}}
@@ -287,11 +298,11 @@ def _window(window: Window) -> str:
     return f"{format_time(window.start)} to {format_time(window.end)}"
 
 
-def _done(arguments: argparse.Namespace, around: Surroundings, told: str, **facts: Any) -> ExitCode:
+def _done(arguments: argparse.Namespace, around: Surroundings, message: str, **facts: Any) -> ExitCode:
     if arguments.json:
         _print_json({"pipeline": arguments.pipeline, **facts}, around)
     else:
-        _print([f"{plain(arguments.pipeline)}: {told}"], around)
+        _print([f"{plain(arguments.pipeline)}: {message}"], around)
     return ExitCode.KEPT
 
 
@@ -300,8 +311,8 @@ def _print(lines: Iterable[str], around: Surroundings) -> None:
 
 
 def _print_json(value: Any, around: Surroundings) -> None:
-    around.out.write(json.dumps(value, indent=2, ensure_ascii=False, default=_plain_value) + "\n")
+    around.out.write(json.dumps(value, indent=2, ensure_ascii=False, default=_json_value) + "\n")
 
 
-def _plain_value(value: object) -> object:
+def _json_value(value: object) -> object:
     return format_time(value) if isinstance(value, datetime) else str(value)

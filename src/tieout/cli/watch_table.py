@@ -1,4 +1,4 @@
-"""What `tieout watch` shows: a table that grows in a terminal, and a line per window anywhere else."""
+"""The output of `tieout watch`: a live table in a terminal, else one line per window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tieout.contracts.times import format_time
 from tieout.reporting.alerts import plain
 
 SHOWN: Final = 20
-"""How many windows the table shows, the latest ones."""
+"""The number of windows in the table; it shows the latest."""
 _COUNTS: Final = {"messages": "messages", "lost": "lost", "repeated": "further_effects"}
 _COLOURS: Final = {
     "KEPT": "green", "BROKEN": "bold red", "PENDING": "yellow", "UNKNOWN": "magenta", "ERROR": "red"
@@ -20,7 +20,7 @@ _COLOURS: Final = {
 
 
 class Shown(Protocol):
-    """Takes the windows as they are judged."""
+    """Displays windows as they are judged."""
 
     def add(self, judged: Judged) -> None:
         """Show one more window."""
@@ -28,7 +28,7 @@ class Shown(Protocol):
 
 @contextmanager
 def shown(out: TextIO, title: str) -> Iterator[Shown]:
-    """Give what shows windows on `out`: a live table where that is a terminal, else lines."""
+    """Yield a display on `out`: a live table if it is a terminal, else lines."""
     if not out.isatty():
         yield _Lines(out)
         return
@@ -46,9 +46,9 @@ class _Lines:
     def add(self, judged: Judged) -> None:
         """Print a line."""
         counts = ", ".join(f"{count} {name}" for name, count in _counts(judged).items())
-        told = judged.error or f"{counts}; {judged.output / 'statement.html'}"
+        details = judged.error or f"{counts}; {judged.output / 'statement.html'}"
         start, end = (format_time(moment) for moment in (judged.window.start, judged.window.end))
-        print(f"{start} to {end}  {_verdict(judged)}  {plain(told)}", file=self._out, flush=True)
+        print(f"{start} to {end}  {_verdict(judged)}  {plain(details)}", file=self._out, flush=True)
 
 
 class _Table:
@@ -58,7 +58,7 @@ class _Table:
         self._rows: deque[Judged] = deque(maxlen=SHOWN)
 
     def add(self, judged: Judged) -> None:
-        """Draw the table anew."""
+        """Redraw the table."""
         from rich.table import Table  # noqa: PLC0415 - in a terminal only
         from rich.text import Text  # noqa: PLC0415 - as above
 
@@ -78,7 +78,7 @@ def _verdict(judged: Judged) -> str:
 
 
 def _counts(judged: Judged) -> dict[str, int]:
-    """Return the window's sums by their names in the table; none of one that could not be judged."""
+    """Return the window's sums by column name; empty if it could not be judged."""
     statement = judged.statement
     if statement is None:
         return {}

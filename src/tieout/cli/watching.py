@@ -1,7 +1,7 @@
-"""Window after window of a contract's schedule, judged at a desk without Airflow.
+"""Judges the windows of a contract's schedule in order, without Airflow.
 
-Each window has a folder of its own, which is replaced as a whole or not at all, so that it may be interrupted at any
-moment. Started again it goes on where it was: a window that is decided is not judged again.
+Each window has a folder of its own, which is replaced as a whole or not at all, so the command may be interrupted at
+any time. Started again it continues where it stopped: a window with a final verdict is not judged again.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tieout.errors import TieoutError, UsageError
 from tieout.model import Verdict, Window
 
 NAME_FORMAT: Final = "%Y-%m-%dT%H%M%SZ"
-LOOK_AGAIN: Final = timedelta(seconds=30)
-"""How long evidence that is late is left alone before it is looked at again."""
-_GRAVITY: Final = (ExitCode.KEPT, ExitCode.UNDECIDED, ExitCode.ERROR, ExitCode.BROKEN)
+RECHECK_INTERVAL: Final = timedelta(seconds=30)
+"""Time between two checks for late evidence."""
+_FROM_BEST_TO_WORST: Final = (ExitCode.KEPT, ExitCode.UNDECIDED, ExitCode.ERROR, ExitCode.BROKEN)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A window and what it came to: its statement, or why it could not be judged."""
+    """A window with its statement, or with the error why it could not be judged."""
 
     window: Window
     output: Path
@@ -47,15 +47,15 @@ class Judged:
 
 @dataclass(frozen=True)
 class Clock:
-    """The time, and waiting for it."""
+    """Returns the current time and waits; tests replace it."""
 
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Callable[[float], None] = time.sleep
 
     def wait_until(self, moment: datetime) -> None:
-        """Return once that time has come."""
-        while (left := (moment - self.now()).total_seconds()) > 0:
-            self.sleep(min(left, 60.0))
+        """Sleep until that time."""
+        while (remaining := (moment - self.now()).total_seconds()) > 0:
+            self.sleep(min(remaining, 60.0))
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ class Watch:
     clock: Clock = Clock()
 
     def judged(self, since: datetime | None) -> Iterator[Judged]:
-        """Yield each window once it is judged; ends where the contract's active time does.
+        """Yield each window once it is judged; ends with the contract's active time.
 
         Args:
-            since: Where the first window begins; by default the latest one that is over, else the next.
+            since: Start of the first window; by default that of the latest completed window, else of the next one.
         """
         for window in windows_from(self.contract, since or self._latest_start()):
             output = self.folder / window.start.strftime(NAME_FORMAT)
-            known = _decided(output, self.contract)
-            if known is not None:
-                yield Judged(window, output, known)
+            decided = _decided(output, self.contract)
+            if decided is not None:
+                yield Judged(window, output, decided)
                 continue
             self._await(window)
             yield self._judge(window, output)
@@ -90,7 +90,7 @@ class Watch:
         return now if latest is None else latest.start
 
     def _await(self, window: Window) -> None:
-        """Wait for the end of the grace, and then for evidence that is late, for the contract's `evidence_timeout`."""
+        """Wait until the grace period ends, then up to `evidence_timeout` for late evidence."""
         from tieout.readiness import incomplete_ledgers  # noqa: PLC0415 - brings PostgreSQL's driver
 
         due = window.end + self.contract.grace
@@ -102,7 +102,7 @@ class Watch:
         until = due + self.contract.evidence_timeout
         while (now := self.clock.now()) < until and (reasons := incomplete_ledgers(self.contract, window)):
             self.progress(f"evidence is awaited until {until.isoformat()}: {'; '.join(reasons)}")
-            self.clock.wait_until(min(now + LOOK_AGAIN, until))
+            self.clock.wait_until(min(now + RECHECK_INTERVAL, until))
 
     def _judge(self, window: Window, output: Path) -> Judged:
         order = Order(self.contract, window, str(uuid.uuid4()), self.clock.now())
@@ -115,10 +115,10 @@ class Watch:
 
 
 def refuse_unscheduled(contract: Contract) -> None:
-    """Refuse a contract whose windows nobody can know in advance.
+    """Refuse a contract whose windows are not known in advance.
 
     Raises:
-        UsageError: where it has no schedule, or its windows are cut by offsets.
+        UsageError: if it has no schedule, or its windows are ranges of offsets.
     """
     if contract.schedule is None:
         raise UsageError(
@@ -139,14 +139,14 @@ def worst(judged: list[Judged]) -> ExitCode:
     """
     if not judged:
         return ExitCode.UNDECIDED
-    return max((one.code for one in judged), key=_GRAVITY.index)
+    return max((window.code for window in judged), key=_FROM_BEST_TO_WORST.index)
 
 
 def _decided(output: Path, contract: Contract) -> Mapping[str, Any] | None:
-    """Return the statement of a window that this contract has decided before, or None."""
+    """Return the statement if this contract already judged the window KEPT or BROKEN, else None."""
     try:
-        found: Mapping[str, Any] = json.loads((output / "statement.json").read_text(encoding="utf-8"))
+        statement: Mapping[str, Any] = json.loads((output / "statement.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    is_decided = found.get("verdict") in (Verdict.KEPT, Verdict.BROKEN)
-    return found if is_decided and found.get("contract_digest") == contract.digest else None
+    is_decided = statement.get("verdict") in (Verdict.KEPT, Verdict.BROKEN)
+    return statement if is_decided and statement.get("contract_digest") == contract.digest else None

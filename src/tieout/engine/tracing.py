@@ -32,7 +32,7 @@ from tieout.engine.statement.numbers import Tables, suspected
 from tieout.engine.supported import refuse_other_windows
 from tieout.engine.topic_generations import with_topic_generations
 from tieout.model import POSITION_LEDGERS, Identity, Ledger, Window
-from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
+from tieout.reporting.trace import AskedBy, Seen, Subject, TraceRequest, trace_document
 from tieout.verdicts import severity_of_break
 
 ROWS_SHOWN: Final = 50
@@ -60,7 +60,7 @@ def trace(
     spark: SparkSession,
     contract: Contract,
     window: Window | None,
-    asked: Asked,
+    asked: TraceRequest,
     *,
     now: datetime,
     progress: Progress = lambda _step: None,
@@ -82,7 +82,7 @@ def trace(
 
 
 def traced(
-    scope: Scope, asked: Asked, *, is_judged: bool = True, progress: Progress = lambda _step: None
+    scope: Scope, asked: TraceRequest, *, is_judged: bool = True, progress: Progress = lambda _step: None
 ) -> dict[str, Any]:
     """Return the trace from evidence that has been read.
 
@@ -108,7 +108,7 @@ def traced(
     return _document(scope, asked, sought, _seen(scope, sought), [], total, is_judged)
 
 
-def _terms_of(asked: Asked) -> dict[str, Any]:
+def _terms_of(asked: TraceRequest) -> dict[str, Any]:
     """Return the request as the variables of a bucket."""
     position = None if asked.position is None else dict(zip(_PLACES, asked.position, strict=True))
     return {
@@ -127,7 +127,7 @@ def _with_severity(scope: Scope, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _document(
     scope: Scope,
-    asked: Asked,
+    asked: TraceRequest,
     sought: Sequence[_Sought],
     seen: Mapping[int, Mapping[Ledger, Seen]],
     breaks: Sequence[dict[str, Any]],
@@ -156,7 +156,7 @@ def _document(
     )
 
 
-def _named(scope: Scope, asked: Asked) -> list[_Sought]:
+def _named(scope: Scope, asked: TraceRequest) -> list[_Sought]:
     """Return the one message that an id or a position identifies."""
     if asked.position is not None:
         return [_Sought(positions=frozenset({asked.position}))]
@@ -203,7 +203,7 @@ def _sent_under(scope: Scope, digests: Sequence[str]) -> tuple[list[_Sought], in
     return sought, messages.count()
 
 
-def _sought_of(known: Mapping[str, Any], asked: Asked) -> _Sought:
+def _sought_of(known: Mapping[str, Any], asked: TraceRequest) -> _Sought:
     """Return a judged message with its positions, and the one asked for."""
     places = {tuple(place.get(name) for name in _PLACES) for place in known["positions"] or ()}
     positions = {place for place in places if None not in place}

@@ -13,7 +13,7 @@ from typing import Any
 from tieout.contracts.chains import hops_before
 from tieout.model import BreakClass
 from tieout.reporting.alerts import plain
-from tieout.reporting.trace import LINE_LIMIT, TRACE_VERSION, Asked, render_trace
+from tieout.reporting.trace import LINE_LIMIT, TRACE_VERSION, TraceRequest, render_trace
 
 
 class HopState(StrEnum):
@@ -59,7 +59,7 @@ class HopTrace:
         return frozenset(broken - {BreakClass.LOST.value})
 
 
-def chain_document(asked: Asked, hops: Sequence[HopTrace]) -> dict[str, Any]:
+def chain_document(asked: TraceRequest, hops: Sequence[HopTrace]) -> dict[str, Any]:
     """Return the trace over a chain as `tieout trace --json` prints it.
 
     `lost_at` are the first hops that lost the message: several where a chain branches. A break of another class may be

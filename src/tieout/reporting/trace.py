@@ -40,7 +40,7 @@ class AskedBy(StrEnum):
 
 
 @dataclass(frozen=True)
-class Asked:
+class TraceRequest:
     """The requested message: by an id, a position, or a record's key."""
 
     by: AskedBy
@@ -96,7 +96,7 @@ class Subject:
 def trace_document(
     contract: Contract,
     window: Window | None,
-    asked: Asked,
+    asked: TraceRequest,
     subjects: Sequence[Subject],
     *,
     total: int,

@@ -158,7 +158,7 @@ class TraceQuery(PageQuery):
     value: Text = ""
 
     @property
-    def asked(self) -> trace.Asked | None:
+    def asked(self) -> trace.TraceRequest | None:
         """The requested message, or None before a request.
 
         Raises:
@@ -167,13 +167,13 @@ class TraceQuery(PageQuery):
         if not self.value:
             return None
         if self.by is not AskedBy.POSITION:
-            return trace.Asked(self.by, self.value)
+            return trace.TraceRequest(self.by, self.value)
         position = trace.position_of(self.value.strip())
         if position is None:
             raise UsageError(
                 f"position: expected TOPIC/PARTITION/OFFSET such as orders/0/17, found {self.value}"
             )
-        return trace.Asked(self.by, self.value.strip(), position)
+        return trace.TraceRequest(self.by, self.value.strip(), position)
 
 
 class BreaksQuery(ListQuery):

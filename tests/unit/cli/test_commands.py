@@ -25,7 +25,7 @@ from tieout.engine.bundle.packing import Wanted
 from tieout.errors import SourceError, UsageError
 from tieout.model import Ledger, OffsetRange, Window
 from tieout.reporting.schema import statement_schema, trace_schema
-from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
+from tieout.reporting.trace import AskedBy, Seen, Subject, TraceRequest, trace_document
 
 CONTRACT = """\
 version: 1
@@ -55,7 +55,7 @@ class FakeEngine:
     incidents: tuple[dict[str, Any], ...] = ()
     subjects: tuple[Subject, ...] = ()
     asked: list[tuple[Order, object]] = field(default_factory=list)
-    followed: list[tuple[Window | None, Asked]] = field(default_factory=list)
+    followed: list[tuple[Window | None, TraceRequest]] = field(default_factory=list)
     hops: list[str] = field(default_factory=list)
 
     def reconcile(
@@ -71,21 +71,21 @@ class FakeEngine:
         progress("reading the ledgers")
         return found
 
-    def bundle(self, order: Order, wanted: Wanted, progress: Progress) -> Bundled:
+    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
         """Return the statement with a digest, and write nothing."""
-        self.asked.append((order, wanted))
+        self.asked.append((order, request))
         progress("reading the ledgers")
         return Bundled(statement(order, self.verdict), "ab" * 32, 4711)
 
     def follow(
-        self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
+        self, contract: Contract, window: Window | None, request: TraceRequest, progress: Progress
     ) -> Mapping[str, Any]:
         """Return the trace of the subjects."""
-        self.followed.append((window, asked))
+        self.followed.append((window, request))
         self.hops.append(contract.pipeline)
         progress("looking for the message")
         total = len(self.subjects)
-        return trace_document(contract, window, asked, self.subjects, total=total, coverage=None)
+        return trace_document(contract, window, request, self.subjects, total=total, coverage=None)
 
 
 def statement(order: Order, verdict: str) -> dict[str, Any]:
@@ -533,21 +533,23 @@ def test_trace_of_an_unknown_message_is_undecided(contract: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "asked"),
+    ("words", "requested"),
     [
-        (("m1",), Asked(AskedBy.MESSAGE_ID, "m1")),
-        (("a/b-c/3/17",), Asked(AskedBy.POSITION, "a/b-c/3/17", ("a/b-c", 3, 17))),
-        (("--id", "a/3/17"), Asked(AskedBy.MESSAGE_ID, "a/3/17")),
-        (("--key", "a/3/17"), Asked(AskedBy.KEY, "a/3/17")),
+        (("m1",), TraceRequest(AskedBy.MESSAGE_ID, "m1")),
+        (("a/b-c/3/17",), TraceRequest(AskedBy.POSITION, "a/b-c/3/17", ("a/b-c", 3, 17))),
+        (("--id", "a/3/17"), TraceRequest(AskedBy.MESSAGE_ID, "a/3/17")),
+        (("--key", "a/3/17"), TraceRequest(AskedBy.KEY, "a/3/17")),
     ],
 )
-def test_trace_takes_an_id_a_position_or_a_key(contract: Path, words: tuple[str, ...], asked: Asked) -> None:
+def test_trace_takes_an_id_a_position_or_a_key(
+    contract: Path, words: tuple[str, ...], requested: TraceRequest
+) -> None:
     """The position's topic may hold slashes and dashes; an id of that form has an option of its own."""
     engine = FakeEngine()
 
     run("trace", contract, *words, engine=engine)
 
-    assert engine.followed == [(None, asked)]
+    assert engine.followed == [(None, requested)]
 
 
 @pytest.mark.parametrize(

@@ -12,25 +12,25 @@ import pytest
 from tieout import __version__
 from tieout.cli.dag_files import DAG_FILES, is_current
 from tieout.cli.doctor import airflow_setup, examining, spark_setup
-from tieout.cli.doctor.airflow_cli import Told
+from tieout.cli.doctor.airflow_cli import CommandAnswer
 from tieout.cli.doctor.finding import Finding
 from tieout.cli.main import main
 
 
-def told(*records: dict[str, object], last: str = "", is_answered: bool = True) -> Told:
+def told(*records: dict[str, object], last: str = "", is_answered: bool = True) -> CommandAnswer:
     """What Airflow's command line answered."""
-    return Told(records, last, is_answered)
+    return CommandAnswer(records, last, is_answered)
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Told]:
+def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, CommandAnswer]:
     """What Airflow answers, by the first word of the question; complete, unless a test changes it."""
     given = {
         "config": told(last=str(tmp_path)),
         "pools": told({"pool": "spark", "slots": "2"}),
         "connections": told({"conn_type": "spark", "host": "local[2]", "port": None, "extra_dejson": {}}),
     }
-    monkeypatch.setattr(airflow_setup, "ask", lambda *words: given[words[0]])
+    monkeypatch.setattr(airflow_setup, "airflow_answer", lambda *words: given[words[0]])
     main(["airflow", "init", str(tmp_path)], out=io.StringIO(), err=io.StringIO())
     return given
 
@@ -40,7 +40,7 @@ def missing(findings: list[Finding]) -> dict[str, str]:
     return {finding.subject: finding.line() for finding in findings if not finding.is_there}
 
 
-def test_a_complete_airflow_lacks_nothing_and_names_its_master(answers: dict[str, Told]) -> None:
+def test_a_complete_airflow_lacks_nothing_and_names_its_master(answers: dict[str, CommandAnswer]) -> None:
     """DAG files, pool and connection are found as Airflow tells them."""
     assert answers
 
@@ -84,7 +84,7 @@ def test_a_complete_airflow_lacks_nothing_and_names_its_master(answers: dict[str
     ],
 )
 def test_what_airflow_lacks_is_one_line_with_what_to_do(
-    answers: dict[str, Told], question: str, answer: Told, subject: str, line: str
+    answers: dict[str, CommandAnswer], question: str, answer: CommandAnswer, subject: str, line: str
 ) -> None:
     """Each thing by itself; the others are still found."""
     answers[question] = answer
@@ -107,7 +107,7 @@ def test_without_airflow_it_is_said_where_to_install(monkeypatch: pytest.MonkeyP
 
 
 def test_an_airflow_that_was_never_tried_is_named(
-    answers: dict[str, Told], monkeypatch: pytest.MonkeyPatch
+    answers: dict[str, CommandAnswer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A newer one may have moved what is imported."""
     assert answers
@@ -183,10 +183,10 @@ def test_the_store_and_the_home_must_be_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("TIEOUT_HOME", raising=False)
 
     assert "TIEOUT_DATABASE_URL is not set" in missing(list(examining._database()))["database"]
-    assert "TIEOUT_HOME is not set" in missing(list(examining._home()))["home"]
+    assert "TIEOUT_HOME is not set" in missing(list(examining._shared_home()))["home"]
 
 
-def test_the_dag_files_are_written_once(tmp_path: Path, answers: dict[str, Told]) -> None:
+def test_the_dag_files_are_written_once(tmp_path: Path, answers: dict[str, CommandAnswer]) -> None:
     """Those of another version are replaced, those of this one left alone, and a folder for contracts is there."""
     assert answers
     (tmp_path / "tieout_upkeep.py").write_text("# of an older version\n")

@@ -72,7 +72,7 @@ def test_a_long_step_is_told_again() -> None:
     """With its seconds, until the next one begins; nothing runs on when the command is over."""
     err = io.StringIO()
 
-    with Steps(err, every=0.05) as steps:
+    with Steps(err, reminder_seconds=0.05) as steps:
         steps("matching")
         deadline = time.monotonic() + 30
         while "still matching (0 s)" not in err.getvalue() and time.monotonic() < deadline:

@@ -22,7 +22,7 @@ from tieout.contracts import Contract, load_contract
 from tieout.engine.bundle.packing import Wanted
 from tieout.errors import SourceUnreachableError
 from tieout.model import Window
-from tieout.reporting.trace import Asked
+from tieout.reporting.trace import TraceRequest
 
 CONTRACT = """\
 version: 1
@@ -83,12 +83,12 @@ class Desk:
         (output / "statement.json").write_text(json.dumps(found))
         return found
 
-    def bundle(self, order: Order, wanted: Wanted, progress: Progress) -> Bundled:
+    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
         """Nobody asks for one."""
         raise NotImplementedError
 
     def follow(
-        self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
+        self, contract: Contract, window: Window | None, request: TraceRequest, progress: Progress
     ) -> Mapping[str, Any]:
         """Return nothing: no window is judged by it."""
         raise NotImplementedError

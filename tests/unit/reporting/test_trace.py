@@ -11,7 +11,7 @@ import pytest
 from tieout.contracts import Contract
 from tieout.model import Ledger, Window
 from tieout.reporting.schema import trace_schema
-from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, journey, render_trace, trace_document
+from tieout.reporting.trace import AskedBy, Seen, Subject, TraceRequest, journey, render_trace, trace_document
 
 SENT: dict[str, Any] = {
     "message_id": "m-1", "producer_id": "web", "producer_session": "s1", "sequence": 7, "topic": "orders",
@@ -63,7 +63,7 @@ def _document(contract: Contract, window: Window | None, **changes: Any) -> dict
         **changes,
     }
     coverage = None if window is None else {ledger.value: COVERS for ledger in contract.ledgers}
-    asked = Asked(AskedBy.MESSAGE_ID, "m-1")
+    asked = TraceRequest(AskedBy.MESSAGE_ID, "m-1")
     return trace_document(contract, window, asked, [Subject(**given)], total=1, coverage=coverage)
 
 
@@ -161,7 +161,7 @@ def test_ids_stay_on_their_line(contract: Contract, window: Window) -> None:
 
 def test_a_key_is_looked_for_as_it_is_and_hashed() -> None:
     """A ledger may hold the key itself or its hash; others are not guessed."""
-    digests = Asked(AskedBy.KEY, "k").digests()
+    digests = TraceRequest(AskedBy.KEY, "k").digests()
 
     assert digests[0] == "k"
     assert [len(digest) for digest in digests[1:]] == [64, 40, 32]

@@ -1,4 +1,4 @@
-"""Airflow as its own command line tells it: nothing of it is imported here, and every version prints the same."""
+"""Reads Airflow's state from its command line: Airflow is not imported, and every version prints the same."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-_PATIENCE_SECONDS: Final = 300.0
-_BENEATH: Final = ("[", "(Background", "LINE ", "^")
-"""How lines begin that stand below an error's own."""
+_TIMEOUT_SECONDS: Final = 300.0
+_DETAIL_PREFIXES: Final = ("[", "(Background", "LINE ", "^")
+"""Prefixes of the lines with details below an error's message."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one command of Airflow's printed: the records or the word that was asked for, or why there are none."""
+class CommandAnswer:
+    """The output of one Airflow command: its records and its last line, which is the error if it failed."""
 
     records: tuple[Mapping[str, Any], ...]
     last_line: str
@@ -24,39 +24,45 @@ class Told:
 
     @property
     def lacks_tables(self) -> bool:
-        """Whether Airflow has a database without its tables. Docs: the words of SQLite, PostgreSQL and MySQL for it."""
-        return any(words in self.last_line for words in ("no such table", "UndefinedTable", "doesn't exist"))
+        """Whether Airflow's database lacks its tables, by the messages of SQLite, PostgreSQL and MySQL."""
+        return any(
+            phrase in self.last_line for phrase in ("no such table", "UndefinedTable", "doesn't exist")
+        )
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """The first record, or none of its fields."""
+        """The first record, or an empty mapping."""
         return self.records[0] if self.records else {}
 
 
-def ask(*words: str) -> Told:
-    """Return what `airflow WORDS` prints; its JSON may follow lines of its log."""
-    command = [sys.executable, "-m", "airflow", *words]
+def airflow_answer(*arguments: str) -> CommandAnswer:
+    """Return the output of `airflow ARGUMENTS`; JSON may follow log lines."""
+    command = [sys.executable, "-m", "airflow", *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - Airflow, as it is installed beside this
-            command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False
+            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        return Told((), f"airflow {' '.join(words)} gave no answer within {_PATIENCE_SECONDS:.0f} s", False)
-    records = next((found for line in done.stdout.splitlines() if (found := _records(line))), ())
+        return CommandAnswer(
+            (), f"airflow {' '.join(arguments)} gave no answer within {_TIMEOUT_SECONDS:.0f} s", False
+        )
+    records = next((parsed for line in done.stdout.splitlines() if (parsed := _records(line))), ())
     printed = done.stdout if done.returncode == 0 else done.stderr
-    return Told(records, _last_line(printed), done.returncode == 0)
+    return CommandAnswer(records, _last_line(printed), done.returncode == 0)
 
 
 def _last_line(printed: str) -> str:
-    r"""Return the last line that says something: below an error drivers add its place, SQLAlchemy the statement.
+    r"""Return the last line that is not a detail: below an error drivers add its place, SQLAlchemy the statement.
 
     >>> _last_line("Error: no such table: pool\n[SQL: SELECT slots\nFROM pool]\n(Background on this error)")
     'Error: no such table: pool'
     >>> _last_line('(UndefinedTable) relation "pool" does not exist\nLINE 2: FROM pool\n             ^\n[SQL: …]')
     '(UndefinedTable) relation "pool" does not exist'
     """
-    lines = (line.strip() for line in reversed(printed.partition("\n[SQL:")[0].splitlines()))
-    return next((line for line in lines if line and not line.startswith(_BENEATH)), "no output")
+    reversed_lines = (line.strip() for line in reversed(printed.partition("\n[SQL:")[0].splitlines()))
+    return next(
+        (line for line in reversed_lines if line and not line.startswith(_DETAIL_PREFIXES)), "no output"
+    )
 
 
 def _records(line: str) -> tuple[Mapping[str, Any], ...]:

@@ -1,4 +1,4 @@
-"""Everything that a window judged by Airflow needs, looked at in the order in which it would be missed."""
+"""Checks everything that a window judged by Airflow needs, in the order in which a run needs it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tieout.errors import TieoutError
 
 
 def examined(progress: Progress) -> Iterator[Finding]:
-    """Yield a finding for each thing, as soon as it is known; a Spark job looks at the executors last."""
+    """Yield the findings as they become known; a Spark job checks the executors last."""
     programs = list(examine_programs())
     yield from programs
     progress("asking Airflow")
     of_airflow, master = examine_airflow()
     yield from of_airflow
     yield from _database()
-    home = list(_home())
+    home = list(_shared_home())
     yield from home
     if master is None:
         return
@@ -47,14 +47,14 @@ def _database() -> Iterator[Finding]:
         yield Finding("database", True, f"{place}, migrated")
 
 
-def _home() -> Iterator[Finding]:
+def _shared_home() -> Iterator[Finding]:
     remedy = "set TIEOUT_HOME to a folder that workers and Spark's executors see under one path"
     if not settings.is_set(settings.HOME):
         yield Finding("home", False, "TIEOUT_HOME is not set", remedy)
         return
-    home = settings.home()
+    folder = settings.home()
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        yield Finding("home", True, str(home))
+        folder.mkdir(parents=True, exist_ok=True)
+        yield Finding("home", True, str(folder))
     except OSError as error:
-        yield Finding("home", False, f"{home} cannot be made: {error.strerror}", remedy)
+        yield Finding("home", False, f"{folder} cannot be made: {error.strerror}", remedy)

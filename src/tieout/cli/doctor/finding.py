@@ -1,4 +1,4 @@
-"""One thing that was looked at, and what it came to."""
+"""The result of one check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WIDEST: Final = 18
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a run needs: whether it is there, what was found, and what to do where it is not."""
+    """A requirement of a run: whether it is met, what was found, and the remedy if it is not."""
 
     subject: str
     is_there: bool

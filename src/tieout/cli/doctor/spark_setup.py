@@ -1,4 +1,4 @@
-"""What is looked at in Spark: Java, spark-submit, the master, and what the executors have."""
+"""Checks of Spark: Java, spark-submit, the master, and the executors' Python, packages and folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tieout.spark_environment import spark_environment
 _REACH_SECONDS: Final = 5.0
 _JOB_SECONDS: Final = 300.0
 _ADDRESS: Final = re.compile(r"(?P<host>\[[^\]]+\]|[^:/,]+):(?P<port>\d+)")
-_QUIET: Final = ("--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=ERROR")
+_QUIET_OPTIONS: Final = ("--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=ERROR")
 
 
 def examine_programs() -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def examine_programs() -> Iterator[Finding]:
 
 
 def examine_master(master: str) -> Iterator[Finding]:
-    """Yield whether something listens where the master is said to be; a local one and YARN are not asked."""
+    """Yield whether the master's port accepts connections; a local master and YARN are not contacted."""
     if master.startswith("local"):
         yield Finding("spark master", True, f"{master}: on the worker itself")
         return
@@ -47,14 +47,14 @@ def examine_master(master: str) -> Iterator[Finding]:
         remedy = "" if is_configured else "set HADOOP_CONF_DIR to the folder with yarn-site.xml"
         yield Finding("spark master", is_configured, "yarn", remedy)
         return
-    addresses = [(found["host"].strip("[]"), int(found["port"])) for found in _ADDRESS.finditer(master)]
+    addresses = [(match["host"].strip("[]"), int(match["port"])) for match in _ADDRESS.finditer(master)]
     unreachable = [f"{host}:{port}" for host, port in addresses if not _listens(host, port)]
     if len(unreachable) < len(addresses):
         yield Finding("spark master", True, master)
     else:
-        found = f"{master}: {', '.join(unreachable) or 'no host and port in it'}"
+        match = f"{master}: {', '.join(unreachable) or 'no host and port in it'}"
         yield Finding(
-            "spark master", False, f"{found} cannot be reached", "start it, or correct the connection"
+            "spark master", False, f"{match} cannot be reached", "start it, or correct the connection"
         )
 
 
@@ -67,25 +67,25 @@ def _listens(host: str, port: int) -> bool:
 
 
 def examine_executors(master: str) -> Iterator[Finding]:
-    """Yield what a small job found on the executors: Python, packages, and the shared folder."""
+    """Yield the findings of a small job on the executors: Python, packages, and the shared folder."""
     with tempfile.TemporaryDirectory(prefix="tieout-") as folder:
         result = Path(folder) / "result.json"
         with settings.defined({settings.RESULT_PATH: str(result)}):
             failure = _submit(master)
         try:
-            seen: Sequence[Mapping[str, Any]] = json.loads(result.read_text())
+            executors: Sequence[Mapping[str, Any]] = json.loads(result.read_text())
         except (OSError, ValueError):
             yield Finding(
                 "executors", False, failure or "the job left no result", "docs/how-to/deploy.md#spark"
             )
             return
-    yield from _of_executors(seen)
+    yield from _of_executors(executors)
 
 
 def _submit(master: str) -> str:
-    """Run the job, and return the last line that it printed where it failed."""
-    words = ["spark-submit", "--master", master, "--deploy-mode", "client", *_QUIET]
-    command = [*words, str(shipped(SPARK_APPS, "doctor.py")), "--home", str(settings.home())]
+    """Run the job, and return its last output line if it failed, else an empty text."""
+    submit = ["spark-submit", "--master", master, "--deploy-mode", "client", *_QUIET_OPTIONS]
+    command = [*submit, str(shipped(SPARK_APPS, "doctor.py")), "--home", str(settings.home())]
     try:
         done = subprocess.run(  # noqa: S603 - the program that Airflow's tasks start
             command,
@@ -101,26 +101,26 @@ def _submit(master: str) -> str:
     return "" if done.returncode == 0 or not lines else lines[-1]
 
 
-def _of_executors(seen: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    hosts = ", ".join(sorted({str(one["host"]) for one in seen}))
-    pythons = sorted({f"Python {one['python']} at {one['executable']}" for one in seen})
+def _of_executors(executors: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    hosts = ", ".join(sorted({str(executor["host"]) for executor in executors}))
+    pythons = sorted({f"Python {executor['python']} at {executor['executable']}" for executor in executors})
     yield Finding("executors' python", True, f"{', '.join(pythons)} on {hosts}")
     wrong = sorted(
         {
-            f"{name} {found or 'missing'} on {one['host']}"
-            for one in seen
-            for name, found in _wrong(one["packages"])
+            f"{name} {version or 'missing'} on {executor['host']}"
+            for executor in executors
+            for name, version in _wrong(executor["packages"])
         }
     )
     remedy = f"install tieout {__version__} there, and name its Python in PYSPARK_PYTHON" if wrong else ""
     yield Finding("executors' packages", not wrong, ", ".join(wrong) or f"tieout {__version__}", remedy)
-    blind = sorted({str(one["host"]) for one in seen if not one["sees_home"]})
+    without_home = sorted({str(executor["host"]) for executor in executors if not executor["sees_home"]})
     place = f"TIEOUT_HOME {settings.home()}"
-    if blind:
+    if without_home:
         yield Finding(
             "shared folder",
             False,
-            f"{place} is not that of {', '.join(blind)}",
+            f"{place} is not that of {', '.join(without_home)}",
             "mount one volume everywhere",
         )
     else:
@@ -128,7 +128,7 @@ def _of_executors(seen: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
 
 
 def _wrong(packages: Mapping[str, str | None]) -> Iterator[tuple[str, str | None]]:
-    """Yield the packages that are missing, and Tieout where it is another version."""
-    for name, found in packages.items():
-        if found is None or (name == "tieout" and found != __version__):
-            yield name, found
+    """Yield the packages that are missing, and Tieout if its version differs."""
+    for name, version in packages.items():
+        if version is None or (name == "tieout" and version != __version__):
+            yield name, version
