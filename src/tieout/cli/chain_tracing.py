@@ -10,7 +10,7 @@ from typing import Any
 
 from tieout.cli.engine import Engine, Progress
 from tieout.contracts import Contract, load_contracts
-from tieout.contracts.chains import hops_before, whole_way
+from tieout.contracts.chains import hops_before, whole_chain
 from tieout.contracts.loading import predecessor_of
 from tieout.contracts.times import parse_time
 from tieout.model import Identity, Window
@@ -22,7 +22,7 @@ from tieout.reporting.trace import AskedBy, TraceRequest
 class Chain:
     """The hops of a chain in order, the contracts found for them, and the contract named on the command line."""
 
-    way: tuple[str, ...]
+    hops: tuple[str, ...]
     contracts: Mapping[str, Contract]
     named: Contract
 
@@ -39,8 +39,8 @@ def chain_of_folder(contract: Contract, file: Path) -> Chain | None:
     """
     in_folder, _ = load_contracts(file.absolute().parent)
     contracts = {found.pipeline: found for found in in_folder} | {contract.pipeline: contract}
-    way = whole_way(contract.pipeline, {name: predecessor_of(found) for name, found in contracts.items()})
-    return Chain(way, contracts, contract) if len(way) > 1 else None
+    hops = whole_chain(contract.pipeline, {name: predecessor_of(found) for name, found in contracts.items()})
+    return Chain(hops, contracts, contract) if len(hops) > 1 else None
 
 
 def follow_chain(
@@ -56,7 +56,7 @@ def follow_chain(
     named_trace = engine.follow(chain.named, window, request, progress)
     traces = {named: HopTrace(named, predecessor_of(chain.named), named_trace)}
     ids = _ids(chain, _id_of(request, named_trace))
-    for name in chain.way:
+    for name in chain.hops:
         if name != named:
             request_there = _request_at(chain, name, request, ids)
             if isinstance(request_there, str):
@@ -65,7 +65,7 @@ def follow_chain(
             progress(f"hop {name}")
             trace = _traced(chain.contracts[name], window, request_there, engine, progress)
             traces[name] = HopTrace(name, chain.predecessors[name], trace)
-    return [traces[name] for name in chain.way]
+    return [traces[name] for name in chain.hops]
 
 
 def _traced(
@@ -96,11 +96,11 @@ def _ids(chain: Chain, message_id: str | None) -> dict[str, str | None]:
     hop = chain.named
     for name in hops_before(named, predecessors):
         last = ids[hop.pipeline]
-        ids[name] = None if last is None or hop.after is None else hop.after.id_there(last)
+        ids[name] = None if last is None or hop.after is None else hop.after.id_at_predecessor(last)
         if name not in chain.contracts:
             break
         hop = chain.contracts[name]
-    for name in chain.way:
+    for name in chain.hops:
         after = chain.contracts[name].after if name in chain.contracts else None
         if name not in ids and after is not None:
             ids[name] = ids.get(after.pipeline) if after.id is None else None

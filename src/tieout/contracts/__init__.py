@@ -1,4 +1,4 @@
-"""Contracts: one YAML file a pipeline, read into frozen values that name everything and hold no secret.
+"""Contracts: one YAML file per pipeline, read into frozen values without secrets.
 
 The format is described in docs/reference/contract.md.
 """
@@ -21,7 +21,7 @@ from tieout.contracts.positions import position_form, position_in, shown_positio
 from tieout.contracts.replay import (
     ID_PREFIX,
     IDEMPOTENCE_HEADER,
-    OWN_TOPIC,
+    ORIGINAL_TOPIC,
     Replay,
     ReplayOutput,
     ReplayTarget,
@@ -57,7 +57,7 @@ __all__ = [
     "IDEMPOTENCE_HEADER",
     "ID_PREFIX",
     "OFFSETS_TOPIC",
-    "OWN_TOPIC",
+    "ORIGINAL_TOPIC",
     "STATE_TOPIC",
     "Active",
     "After",

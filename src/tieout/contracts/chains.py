@@ -1,7 +1,7 @@
-"""Contracts in a chain: which one comes before which, and what is wrong with a chain of them.
+"""Chains of contracts: their order, and cycles in it.
 
-A message that passes several pipelines is judged hop by hop, by a contract each. `after` names the hop before. No
-verdict depends on it; it tells the store which incidents are one loss, and `tieout trace` which way to go.
+A message that passes several pipelines is judged at each hop by that hop's contract. `after` names the previous hop.
+No verdict depends on it; the store uses it to group incidents of one loss, and `tieout trace` to follow a message.
 
 Docs: docs/how-to/follow-a-chain.md.
 """
@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema
 from tieout.contracts.scalars import Model, Text
 
 PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
-"""A pipeline's name is also its DAG's, so it keeps to what both a DAG and a plain SQL name may hold."""
+"""A pipeline's name is also its DAG's, so it is limited to what both a DAG and an unquoted SQL name allow."""
 
 
 class After(Model):
@@ -34,8 +34,8 @@ class After(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_text(cls, given: Any) -> Any:
-        return {"pipeline": given} if isinstance(given, str) else given
+    def _of_text(cls, value: Any) -> Any:
+        return {"pipeline": value} if isinstance(value, str) else value
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -43,54 +43,54 @@ class After(Model):
         full = handler.resolve_ref_schema(handler(core))
         return {"anyOf": [{"type": "string", "pattern": PIPELINE_PATTERN}, full]}
 
-    def id_there(self, message_id: str) -> str | None:
-        """Return a message's id at the hop before, or None where `id` does not match it.
+    def id_at_predecessor(self, message_id: str) -> str | None:
+        """Return a message's id at the previous hop, or None if `id` does not match it.
 
-        >>> After(pipeline="orders", id="(.+)/enriched").id_there("o-17/enriched")
+        >>> After(pipeline="orders", id="(.+)/enriched").id_at_predecessor("o-17/enriched")
         'o-17'
-        >>> After(pipeline="orders").id_there("o-17")
+        >>> After(pipeline="orders").id_at_predecessor("o-17")
         'o-17'
         """
         if self.id is None:
             return message_id
-        found = re.fullmatch(self.id, message_id)
-        return None if found is None else (found[1] if found.re.groups else found[0])
+        match = re.fullmatch(self.id, message_id)
+        return None if match is None else (match[1] if match.re.groups else match[0])
 
 
 def hops_before(pipeline: str, predecessors: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the hops before a pipeline, the nearest first; a cycle ends where it closes.
+    """Return the hops before a pipeline, the nearest first, each hop of a cycle once.
 
     >>> hops_before("table", {"table": "routed", "routed": "enriched"})
     ('routed', 'enriched')
     >>> hops_before("a", {"a": "b", "b": "a"})
     ('b',)
     """
-    found: list[str] = []
+    hops: list[str] = []
     before = predecessors.get(pipeline)
-    while before is not None and before != pipeline and before not in found:
-        found.append(before)
+    while before is not None and before != pipeline and before not in hops:
+        hops.append(before)
         before = predecessors.get(before)
-    return tuple(found)
+    return tuple(hops)
 
 
-def whole_way(pipeline: str, predecessors: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the hops of a pipeline's chain in their order: those before it, itself, and all that come after it.
+def whole_chain(pipeline: str, predecessors: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the hops of a pipeline's chain in order: those before it, itself, and all that come after it.
 
-    >>> whole_way("routed", {"table": "routed", "routed": "enriched", "files": "routed", "other": None})
+    >>> whole_chain("routed", {"table": "routed", "routed": "enriched", "files": "routed", "other": None})
     ('enriched', 'routed', 'files', 'table')
     """
-    way = [*reversed(hops_before(pipeline, predecessors)), pipeline]
-    waiting = [pipeline]
-    while waiting:
-        here = waiting.pop(0)
-        after = sorted(name for name, before in predecessors.items() if before == here and name not in way)
-        way += after
-        waiting += after
-    return tuple(way)
+    chain = [*reversed(hops_before(pipeline, predecessors)), pipeline]
+    pending = [pipeline]
+    while pending:
+        hop = pending.pop(0)
+        after = sorted(name for name, before in predecessors.items() if before == hop and name not in chain)
+        chain += after
+        pending += after
+    return tuple(chain)
 
 
 def cycle_of(pipeline: str, predecessors: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the cycle that a pipeline is part of, from itself to itself; empty where there is none.
+    """Return the cycle that a pipeline is part of, from itself to itself; empty if there is none.
 
     >>> cycle_of("a", {"a": "b", "b": "a"}), cycle_of("c", {"a": "b", "b": "a", "c": "a"})
     (('a', 'b', 'a'), ())

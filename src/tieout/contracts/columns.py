@@ -1,6 +1,6 @@
 """The canonical column names of each ledger, for checking contracts without Spark.
 
-The engine's schemas give the same names their types; a test holds the two lists equal.
+The engine's schemas add their types; a test checks that the two lists are equal.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from tieout.model import Ledger
 
 _PLACE: Final = ("topic", "topic_id", "partition", "offset")
 CONTENT_COLUMNS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp")
-"""What a message carries that must not change on its way."""
+"""The parts of a message that must not change between producer and consumer."""
 _CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp", "content")
-_SET_ASIDE: Final = (
+_EXCLUDED: Final = (
     *("message_id", *_PLACE, "payload_hash", "effect_key"),
     *("consumer_group", "at", "reason", "transaction_state"),
 )
@@ -89,8 +89,8 @@ CANONICAL_COLUMNS: Final[dict[Ledger, tuple[str, ...]]] = {
     Ledger.ASSIGNED: ("consumer_group", "consumer_id", "generation", "kind", "assigned_at", "partitions"),
     Ledger.COMMITTED: _COMMITTED,
     Ledger.MIRRORED: _COMMITTED,
-    Ledger.FILTERED: _SET_ASIDE,
-    Ledger.DEAD_LETTERS: _SET_ASIDE,
-    Ledger.STAGED: _SET_ASIDE,
+    Ledger.FILTERED: _EXCLUDED,
+    Ledger.DEAD_LETTERS: _EXCLUDED,
+    Ledger.STAGED: _EXCLUDED,
 }
-"""Per ledger its columns in the order of the engine's schema (docs/reference/taxonomy.md, section 1)."""
+"""The columns of each ledger in the order of the engine's schema (docs/reference/taxonomy.md, section 1)."""

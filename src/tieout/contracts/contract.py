@@ -1,4 +1,4 @@
-"""The contract of one pipeline, as a value: what is promised, on which evidence, and who hears of it.
+"""The contract of one pipeline, as a value: its guarantee, its evidence and its alerts.
 
 The format is described in docs/reference/contract.md; what each field means, in docs/reference/taxonomy.md.
 """
@@ -97,9 +97,9 @@ class AlertRoute(Model):
     at: Severity = Severity.WARNING
 
 
-def _default_grace(known: dict[str, Any]) -> timedelta:
-    """Return fifteen minutes or, if longer, what makes an undelivered message of the window's end overdue."""
-    deadline: timedelta = known.get("max_latency", timedelta(0)) + known.get("clock_skew", timedelta(0))
+def _default_grace(fields: dict[str, Any]) -> timedelta:
+    """Return fifteen minutes or, if longer, the time after which a message sent at the window's end is overdue."""
+    deadline: timedelta = fields.get("max_latency", timedelta(0)) + fields.get("clock_skew", timedelta(0))
     return min(max(_LEAST_GRACE, deadline), LONGEST)
 
 
@@ -159,35 +159,37 @@ class Contract(Model):
 
     @property
     def is_queue(self) -> bool:
-        """Whether the group takes messages as from a queue: what it acknowledges is a set, and none is jumped over."""
+        """Whether the group consumes a queue: it acknowledges single messages instead of a position."""
         return self.consumption == "queue"
 
     def group_of(self, ledger: Ledger) -> str:
-        """Return whose rows of a ledger are judged: the contract's group's, of `mirrored` those of its source's group.
+        """Return the group whose rows of a ledger are judged: the contract's, or for `mirrored` its source's.
 
-        A sink of Kafka Connect, whose group is `connect-<name>`, need not be called so in its own output.
+        A sink of Kafka Connect has the group `connect-<name>`, but its output may use another name.
         """
-        named = getattr(self.ledgers[ledger].source, "group", None) if ledger is Ledger.MIRRORED else None
-        return self.group if named is None else str(named)
+        source_group = (
+            getattr(self.ledgers[ledger].source, "group", None) if ledger is Ledger.MIRRORED else None
+        )
+        return self.group if source_group is None else str(source_group)
 
     @property
     def connections(self) -> tuple[str, ...]:
         """The names of the connections that evidence is read over."""
-        named = (getattr(spec.source, "connection", None) for spec in self.ledgers.values())
-        return tuple(sorted({name for name in named if name is not None}))
+        names = (getattr(spec.source, "connection", None) for spec in self.ledgers.values())
+        return tuple(sorted({name for name in names if name is not None}))
 
     @property
     def connectors(self) -> frozenset[str]:
-        """What Spark needs beyond itself to read the ledgers: some of `kafka`, `delta` and `iceberg`."""
+        """The Spark connectors needed to read the ledgers: some of `kafka`, `delta` and `iceberg`."""
         sources = [spec.source for spec in self.ledgers.values()]
-        tables = {one.format for one in sources if isinstance(one, FilesSource) and one.is_table}
-        clusters = {"kafka" for one in sources if cluster_topic(one) is not None}
+        tables = {source.format for source in sources if isinstance(source, FilesSource) and source.is_table}
+        clusters = {"kafka" for source in sources if cluster_topic(source) is not None}
         return frozenset(tables | clusters)
 
     def needed_until(self, ledger: Ledger, window: Window) -> datetime:
-        """Return how far a ledger must be complete for a window to be judged (taxonomy, section 1, Coverage).
+        """Return until when a ledger must be complete for a window to be judged (taxonomy, section 1, Coverage).
 
-        `produced` and `log` must reach over the window, the consumer's side over the window and its grace.
+        `produced` and `log` must cover the window, the consumer's side the window and its grace.
         """
         return window.end if ledger in _PRODUCER_SIDE else window.end + self.grace
 
@@ -202,15 +204,15 @@ class Contract(Model):
         return self._canonical(frozenset())
 
     def _canonical(self, without: frozenset[str]) -> str:
-        plain = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=set(without))
-        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        document = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=set(without))
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike.
+        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that give the same verdicts.
 
-        `replay`, `match` and `after` are left out: they decide what is done about a loss, what a run costs, and where
-        a loss is told.
+        `replay`, `match` and `after` are left out: they decide on repairs, on the cost of a run and on the hop that a
+        loss is reported at.
         """
         return hashlib.sha256(self._canonical(frozenset({"replay", "match", "after"})).encode()).hexdigest()
 
@@ -219,6 +221,6 @@ class Contract(Model):
         """Return the contract that `to_json` wrote, with its relative paths starting at `base_dir`.
 
         Raises:
-            pydantic.ValidationError: where the text is not a contract's; such text never comes from a user.
+            pydantic.ValidationError: if the text is not a contract; such text never comes from a user.
         """
         return cls.model_validate_json(text, strict=True).located_in(base_dir)

@@ -1,4 +1,4 @@
-"""Cron expressions: checked, so that a wrong schedule is the contract's error, and taken apart for their ticks."""
+"""Cron expressions: validated when a contract is loaded, and parsed for their ticks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_MONTH: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class _Field(NamedTuple):
-    """One of the five places of a cron expression; `names` stand for the numbers from `low` on."""
+    """One of the five fields of a cron expression; `names` stand for the numbers from `low` on."""
 
     label: str
     low: int
@@ -52,11 +52,11 @@ class CronFields:
 
     @property
     def is_hourly(self) -> bool:
-        """Whether there is a tick in every hour of a day that matches."""
+        """Whether a matching day has ticks in every hour."""
         return len(self.hours) == _HOURS
 
     def has_day(self, day: date) -> bool:
-        """Return whether there are ticks on a day: where both kinds of days are restricted, either is enough."""
+        """Return whether a day has ticks; if days of month and of week are both restricted, either is enough."""
         if day.month not in self.months:
             return False
         by_number, by_weekday = day.day in self.days, day.isoweekday() % _WEEK in self.weekdays
@@ -66,13 +66,13 @@ class CronFields:
 
 
 def cron_fields(expression: str) -> CronFields:
-    """Return what the fields of a valid expression, or of a preset, match.
+    """Return the values matched by each field of a valid expression or preset.
 
     >>> cron_fields("0,30 6-8 * * mon").hours
     (6, 7, 8)
 
     Raises:
-        ValueError: where a field is not valid.
+        ValueError: if a field is not valid.
     """
     parts = PRESETS.get(expression, expression).split()
     minutes, hours, days, months, weekdays = (
@@ -88,13 +88,13 @@ def cron_fields(expression: str) -> CronFields:
 
 
 def check_cron(expression: str) -> str:
-    """Return the expression with single spaces where it has five valid fields, or is a preset.
+    """Return the expression with single spaces, if it has five valid fields or is a preset.
 
     >>> check_cron("0  */2 * * mon-fri")
     '0 */2 * * mon-fri'
 
     Raises:
-        ValueError: where a field is not valid, or where no date ever matches, as with 30 February.
+        ValueError: if a field is not valid, or no date ever matches, as with 30 February.
     """
     if expression in PRESETS:
         return expression
@@ -118,12 +118,12 @@ def _values(part: str, field: _Field) -> set[int]:
         span, slash, step = item.partition("/")
         if slash and (not _is_number(step) or int(step) == 0):
             raise ValueError(f"cron {field.label}: expected a step of 1 or more, found {item!r}")
-        low, high = _bounds(span, field, has_step=bool(slash))
+        low, high = _range_of(span, field, has_step=bool(slash))
         values.update(range(low, high + 1, int(step) if slash else 1))
     return values
 
 
-def _bounds(span: str, field: _Field, *, has_step: bool) -> tuple[int, int]:
+def _range_of(span: str, field: _Field, *, has_step: bool) -> tuple[int, int]:
     if span == "*":
         return field.low, field.high
     first, dash, last = span.partition("-")

@@ -1,7 +1,7 @@
-"""Reading a YAML file into plain values that remember their lines.
+"""Reads a YAML file into plain values and records their line numbers.
 
-Scalars follow YAML 1.2's core schema, not 1.1: `on` and `yes` are text, `10:30` is no number, a date is text.
-Keys are always text. A key given twice is an error, where the usual loaders silently keep the last.
+Scalars follow YAML 1.2's core schema, not 1.1: `on`, `yes`, `10:30` and dates are text.
+Keys are always text. A duplicate key is an error; the usual loaders silently keep the last value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CORE_TAGS: Final = {
     "tag:yaml.org,2002:int": re.compile(r"^[-+]?[0-9]+$"),
     "tag:yaml.org,2002:float": re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"),
 }
-_PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
+_SUPPORTED_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
 
 _ADVICE: Final = {
     "expected <block end>": "the line is not indented as those beside it are",
@@ -44,7 +44,7 @@ _ADVICE: Final = {
     "found unknown escape character": "in double quotes a backslash begins an escape, in single ones it does not",
     "but found another document": "a file holds one contract",
 }
-"""How PyYAML's words begin, and what its users can do about it."""
+"""Beginnings of PyYAML's messages, with advice for each."""
 
 FieldPath = tuple[str | int, ...]
 
@@ -61,23 +61,23 @@ for _tag, _pattern in _CORE_TAGS.items():
 
 @dataclass(frozen=True)
 class Document:
-    """Plain values as JSON knows them, and the line on which each was found."""
+    """Values of JSON types, and the line of each."""
 
     value: dict[str, object]
     lines: dict[FieldPath, int]
 
     def line_of(self, path: FieldPath) -> int | None:
-        """Return the line of the value at the path, or of the closest one around it."""
+        """Return the line of the value at the path, or of the closest value that contains it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path)
 
 
 def read_document(path: Path) -> Document:
-    """Return the mapping that the YAML file holds.
+    """Return the mapping in the YAML file.
 
     Raises:
-        ContractError: where the file cannot be read, is no UTF-8 or no YAML, or does not hold one mapping.
+        ContractError: if the file cannot be read, is not UTF-8 or not YAML, or does not hold one mapping.
     """
     file = str(path)
     text = _read_text(path)
@@ -106,10 +106,10 @@ def _advice(problem: str) -> str:
 
 
 def _no_break_space(text: str) -> str:
-    """Return where a text that is no YAML has a blank that only looks like one, as in what is copied from a page."""
-    before, found, _ = text.partition(_NO_BREAK_SPACE)
+    """Return a remark on the first no-break space of invalid YAML, as in text copied from a web page."""
+    before, separator, _ = text.partition(_NO_BREAK_SPACE)
     line = before.count("\n") + 1
-    return f"; line {line} has a no-break space, which YAML takes for a letter" if found else ""
+    return f"; line {line} has a no-break space, which YAML takes for a letter" if separator else ""
 
 
 def _read_text(path: Path) -> str:
@@ -138,7 +138,7 @@ def _kind(node: yaml.Node) -> str:
 
 
 class _Reading:
-    """The walk over one file's nodes, which collects lines and bounds the work."""
+    """Converts one file's nodes, records their lines and limits their number and depth."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -151,7 +151,7 @@ class _Reading:
         return Document(value, self.lines)
 
     def value(self, node: yaml.Node, path: FieldPath, line: int) -> object:
-        """Return the plain value of a node, having noted the line at which its key or itself stands."""
+        """Return the plain value of a node, and record the line of its key, or of the node itself."""
         self.lines[path] = line
         if len(self.lines) > _MAX_NODES:
             raise self.error(node, f"expected at most {_MAX_NODES} values; aliases may have multiplied them")
@@ -159,7 +159,7 @@ class _Reading:
             raise self.error(node, f"expected at most {_MAX_DEPTH} levels; aliases may have nested them")
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node)
-        if node.tag not in _PLAIN_TAGS:
+        if node.tag not in _SUPPORTED_TAGS:
             raise self.error(node, f"the tag {node.tag} is not supported")
         if id(node) in self.open_nodes:
             raise self.error(node, "the value contains itself through an alias")
@@ -175,20 +175,20 @@ class _Reading:
             self.open_nodes.discard(id(node))
 
     def items(self, node: yaml.MappingNode, path: FieldPath) -> Iterator[tuple[str, object]]:
-        """Yield the keys and values of a mapping, each key once."""
+        """Yield the keys and values of a mapping; a duplicate key is an error."""
         first_lines: dict[str, int] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self.error(key_node, f"expected a field's name, found {_kind(key_node)}")
             key, line = self.text(key_node), key_node.start_mark.line + 1
-            where = ".".join(map(str, (*path, key)))
+            field = ".".join(map(str, (*path, key)))
             if key in first_lines:
-                raise self.error(key_node, f"{where}: given a second time, first on line {first_lines[key]}")
+                raise self.error(key_node, f"{field}: given a second time, first on line {first_lines[key]}")
             first_lines[key] = line
             yield key, self.value(value_node, (*path, key), line)
 
     def scalar(self, node: yaml.ScalarNode) -> object:
-        """Return the value of a single scalar, text where it has no other meaning."""
+        """Return the value of a scalar; it is text if it has no other type."""
         kind = node.tag.removeprefix("tag:yaml.org,2002:")
         text = self.text(node)
         if kind == "str":
@@ -203,11 +203,11 @@ class _Reading:
         return _number(text, is_whole=kind == "int")
 
     def text(self, node: yaml.ScalarNode) -> str:
-        """Return a scalar's text, without characters that databases and terminals trip over."""
+        """Return a scalar's text; a control character is an error, as databases and terminals mishandle it."""
         text = str(node.value)
-        found = _CONTROL.search(text)
-        if found:
-            raise self.error(node, f"the character U+{ord(found.group()):04X} is not allowed")
+        control = _CONTROL.search(text)
+        if control:
+            raise self.error(node, f"the character U+{ord(control.group()):04X} is not allowed")
         return text
 
     def error(self, node: yaml.Node, reason: str) -> ContractError:
@@ -216,17 +216,19 @@ class _Reading:
 
 
 def shortened(text: str, limit: int = _LONGEST_REASON) -> str:
-    r"""Return a text of an error as one visible line, cut where a name or a tag in it makes it long.
+    r"""Return an error's text as one printable line of at most `limit` characters.
 
     >>> shortened("abcdef", 3), shortened("a\x1b[31m")
     ('abc…', 'a<1b>[31m')
     """
-    seen = "".join(one if one.isprintable() else f"<{ord(one):x}>" for one in text[:limit])
-    return seen if len(text) <= limit else f"{seen}…"
+    visible = "".join(
+        character if character.isprintable() else f"<{ord(character):x}>" for character in text[:limit]
+    )
+    return visible if len(text) <= limit else f"{visible}…"
 
 
 def _number(text: str, *, is_whole: bool) -> int | float | str:
-    """Return the number, or the text itself where it is beyond what numbers can hold."""
+    """Return the number, or the text itself if it is out of range."""
     try:
         number = int(text) if is_whole else float(text)
         is_number = math.isfinite(number)

@@ -1,6 +1,6 @@
-"""A first contract from a look at the evidence, with its guesses as comments, to be read and corrected.
+"""Drafts a first contract from samples of the evidence, with its guesses as comments, to be read and corrected.
 
-Pure: from samples to YAML. What would make a verdict better than UNKNOWN is never guessed: no coverage is written, and
+Pure: from samples to YAML. Nothing that could improve a verdict beyond UNKNOWN is guessed: no coverage is written, and
 no outcome that the source does not state. Docs: docs/how-to/write-a-contract-from-files.md.
 """
 
@@ -18,26 +18,26 @@ from tieout.contracts.guessing import (
     ColumnSample,
     Guess,
     LedgerSample,
+    ambiguous_ids,
+    expected_columns,
     guessed,
-    plain_name,
     quoted,
-    rivals_of_id,
-    wanted_columns,
+    snake_case,
 )
 from tieout.contracts.sources import QUEUES
 from tieout.contracts.sources.files import TABLE_FORMATS
 from tieout.model import Guarantee, Identity, Ledger
 
 _SNAPSHOTS: Final = frozenset({"jdbc"}) | TABLE_FORMATS
-"""What is read as it is at one time, so that it is complete until then."""
-_CLAIM_NOTHING: Final = frozenset({"files", "jdbc", "kafka"})
-"""Kinds without `taken_at`: what they cover is said in `coverage`, or known."""
+"""Forms that are read as a snapshot, so that they are complete until it is taken."""
+_WITHOUT_TAKEN_AT: Final = frozenset({"files", "jdbc", "kafka"})
+"""Kinds without `taken_at`: their coverage is declared in `coverage`, or known."""
 _ROW_FORMATS: Final = frozenset({"jsonl", "csv", "parquet", "orc"})
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A contract as YAML, and in one line each what could not be guessed."""
+    """A contract as YAML, and one line for each thing that could not be guessed."""
 
     text: str
     open_questions: tuple[str, ...]
@@ -50,45 +50,47 @@ def draft(
 
     Args:
         pipeline: Its name.
-        guarantee: What is promised; no evidence can tell.
-        group: The consumer group or output, or None where the evidence may name it.
-        samples: Per ledger what its source holds; `produced` and one of `delivered` and `read` are there.
+        guarantee: The promised guarantee; evidence cannot show it.
+        group: The consumer group or output, or None if the evidence may name it.
+        samples: A sample of each ledger's source; `produced` and one of `delivered` and `read` are required.
     """
-    guesses = {ledger: guessed(ledger, found, samples) for ledger, found in samples.items()}
-    identity, why = _identity({ledger: {*guesses[ledger], *samples[ledger].gives} for ledger in samples})
+    guesses = {ledger: guessed(ledger, sample, samples) for ledger, sample in samples.items()}
+    identity, identity_reason = _identity(
+        {ledger: {*guesses[ledger], *samples[ledger].reader_columns} for ledger in samples}
+    )
     questions = [
-        f"{ledger}: {'coverage' if found.kind in _CLAIM_NOTHING else 'taken_at'}, which is never guessed"
-        for ledger, found in samples.items()
-        if found.form != "kafka"
+        f"{ledger}: {'coverage' if sample.kind in _WITHOUT_TAKEN_AT else 'taken_at'}, which is never guessed"
+        for ledger, sample in samples.items()
+        if sample.form != "kafka"
     ]
-    name, of_group = _group(pipeline, group, samples, guesses)
+    name, group_reason = _group(pipeline, group, samples, guesses)
     lines = [
         "# Written by `tieout init` from a look at the first rows of each source. Read every line: the comments",
         "# say what was guessed, from what, and what was not. `tieout check` validates it.",
         "version: 1",
         f"pipeline: {pipeline}",
         f"guarantee: {guarantee.value}",
-        f"group: {json.dumps(name, ensure_ascii=False)}  # {of_group}",
-        f"# {why}",
+        f"group: {json.dumps(name, ensure_ascii=False)}  # {group_reason}",
+        f"# {identity_reason}",
         f"identity: {identity.value}",
         *_consumption(samples),
         "ledgers:",
     ]
-    for ledger, found in samples.items():
-        known = {*guesses[ledger], *OPTIONAL, *found.gives}
-        missing = [one for one in wanted_columns(ledger) if one not in known]
-        unclear = _unclear_id(ledger, found, samples[Ledger.PRODUCED])
-        lines += _ledger_lines(ledger, found, name, guesses[ledger], missing, unclear=unclear)
-        told_of = (*_no_rows(found), *unclear, *_questions(ledger, missing, identity), *found.warnings)
-        questions += [f"{ledger}: {told}" for told in told_of]
-    if identity is Identity.MESSAGE_ID and "NOT GUESSED" in why:
-        questions.insert(0, why)
+    for ledger, sample in samples.items():
+        mapped = {*guesses[ledger], *OPTIONAL, *sample.reader_columns}
+        missing = [column for column in expected_columns(ledger) if column not in mapped]
+        unclear = _unclear_id(ledger, sample, samples[Ledger.PRODUCED])
+        lines += _ledger_lines(ledger, sample, name, guesses[ledger], missing, unclear=unclear)
+        remarks = (*_no_rows(sample), *unclear, *_questions(ledger, missing, identity), *sample.warnings)
+        questions += [f"{ledger}: {remark}" for remark in remarks]
+    if identity is Identity.MESSAGE_ID and "NOT GUESSED" in identity_reason:
+        questions.insert(0, identity_reason)
     return Draft("\n".join(lines) + "\n", tuple(questions))
 
 
-def _identity(known: Mapping[Ledger, set[str]]) -> tuple[Identity, str]:
-    """Return what makes rows one message, from the columns that both sides have, and why."""
-    both = known[Ledger.PRODUCED] & known.get(Ledger.DELIVERED, known.get(Ledger.READ, set()))
+def _identity(columns: Mapping[Ledger, set[str]]) -> tuple[Identity, str]:
+    """Return the identity of messages, from the columns that both sides have, and the reason."""
+    both = columns[Ledger.PRODUCED] & columns.get(Ledger.DELIVERED, columns.get(Ledger.READ, set()))
     if "message_id" in both:
         return Identity.MESSAGE_ID, "identity: both sides have an id"
     if set(PLACE) <= both:
@@ -106,7 +108,7 @@ def _identity(known: Mapping[Ledger, set[str]]) -> tuple[Identity, str]:
 
 
 def _consumption(samples: Mapping[Ledger, LedgerSample]) -> list[str]:
-    """Return that messages are acknowledged one by one, where the acknowledgements of a queue are a ledger."""
+    """Return the lines for `consumption: queue`, if `committed` holds the acknowledgements of a queue."""
     committed = samples.get(Ledger.COMMITTED)
     if committed is None or committed.kind not in QUEUES:
         return []
@@ -125,9 +127,11 @@ def _group(
     """Return the group, and where it comes from."""
     if group is not None:
         return group, "as given"
-    for ledger, known in guesses.items():
-        source = known["consumer_group"].source if "consumer_group" in known else None
-        values = {value for one in samples[ledger].columns if one.name == source for value in one.values}
+    for ledger, ledger_guesses in guesses.items():
+        source = ledger_guesses["consumer_group"].source if "consumer_group" in ledger_guesses else None
+        values = {
+            value for column in samples[ledger].columns if column.name == source for value in column.values
+        }
         if len(values) == 1:
             return values.pop(), f"the only value in {ledger}.{source}"
     return (
@@ -136,53 +140,60 @@ def _group(
     )
 
 
-def _no_rows(found: LedgerSample) -> tuple[str, ...]:
-    """Return that files hold nothing to guess from; what cannot be read is passed over and looks the same."""
-    if found.rows or found.kind != "files" or found.form in {"kafka", "jdbc"}:
+def _no_rows(sample: LedgerSample) -> tuple[str, ...]:
+    """Return the remark that no row was found in files; unreadable rows are skipped and look the same."""
+    if sample.rows or sample.kind != "files" or sample.form in {"kafka", "jdbc"}:
         return ()
     return (
-        f"no row was found in {found.path}, so no column was guessed; is it {found.form}, and not empty?",
+        f"no row was found in {sample.path}, so no column was guessed; is it {sample.form}, and not empty?",
     )
 
 
-def _unclear_id(ledger: Ledger, found: LedgerSample, produced: LedgerSample) -> tuple[str, ...]:
-    """Return the question which column is the message's id, where several may be."""
-    if ledger is Ledger.PRODUCED or "message_id" not in wanted_columns(ledger) or "message_id" in found.gives:
+def _unclear_id(ledger: Ledger, sample: LedgerSample, produced: LedgerSample) -> tuple[str, ...]:
+    """Return the question which column is the message's id, if several are possible."""
+    if (
+        ledger is Ledger.PRODUCED
+        or "message_id" not in expected_columns(ledger)
+        or "message_id" in sample.reader_columns
+    ):
         return ()
-    rivals = rivals_of_id(ledger, found, produced)
-    told = f"message_id: NOT GUESSED, {' and '.join(rivals)} have values that produced has; map the one that was sent"
-    return (told,) if rivals else ()
+    candidates = ambiguous_ids(ledger, sample, produced)
+    question = (
+        f"message_id: NOT GUESSED, {' and '.join(candidates)} have values that produced has; "
+        "map the one that was sent"
+    )
+    return (question,) if candidates else ()
 
 
 def _ledger_lines(
     ledger: Ledger,
-    found: LedgerSample,
+    sample: LedgerSample,
     group: str,
     guesses: Mapping[str, Guess],
     missing: Sequence[str],
     *,
     unclear: Sequence[str],
 ) -> list[str]:
-    lines = [f"  {ledger}:", f"    # {found.rows} rows were looked at. {_source_comment(found)}".rstrip()]
-    lines += [f"    # {_comment(told)}" for told in (*found.warnings, *unclear)]
-    lines += [f"    source: {_source(found, group)}", "    columns:" if guesses else "    columns: {}"]
-    if found.gives:
-        lines.append(f"      # the reader gives {', '.join(found.gives)}")
+    lines = [f"  {ledger}:", f"    # {sample.rows} rows were looked at. {_source_comment(sample)}".rstrip()]
+    lines += [f"    # {_comment(remark)}" for remark in (*sample.warnings, *unclear)]
+    lines += [f"    source: {_source(sample, group)}", "    columns:" if guesses else "    columns: {}"]
+    if sample.reader_columns:
+        lines.append(f"      # the reader gives {', '.join(sample.reader_columns)}")
     for name, guess in guesses.items():
         lines.append(
-            f"      {name}: {_scalar(guess.expression)}  # {_comment(f'{guess.source}: {guess.why}')}"
+            f"      {name}: {_scalar(guess.expression)}  # {_comment(f'{guess.source}: {guess.reason}')}"
         )
     used = {guess.source for guess in guesses.values()}
-    rest = [column for column in found.columns if column.name not in used]
+    unused = [column for column in sample.columns if column.name not in used]
     if missing:
         lines.append(f"      # not found: {', '.join(missing)}")
-    if rest:
-        lines.append(f"      # not used: {_comment(', '.join(column.name for column in rest))}")
-    lines += [f"      # {told}" for told in _advice(ledger, missing, rest)]
-    return lines + [f"    # {told}" for told in _coverage_advice(found, ledger)]
+    if unused:
+        lines.append(f"      # not used: {_comment(', '.join(column.name for column in unused))}")
+    lines += [f"      # {remark}" for remark in _advice(ledger, missing, unused)]
+    return lines + [f"    # {remark}" for remark in _coverage_advice(sample, ledger)]
 
 
-def _advice(ledger: Ledger, missing: Sequence[str], rest: Sequence[ColumnSample]) -> list[str]:
+def _advice(ledger: Ledger, missing: Sequence[str], unused: Sequence[ColumnSample]) -> list[str]:
     lines = []
     if "outcome" in missing and ledger is Ledger.PRODUCED:
         lines += [
@@ -193,7 +204,7 @@ def _advice(ledger: Ledger, missing: Sequence[str], rest: Sequence[ColumnSample]
         lines.append(
             "outcome is not stated, so every row counts as an effect that happened; say which ones did not"
         )
-    payloads = [column for column in rest if plain_name(column.name) in ("body", "payload", "value")]
+    payloads = [column for column in unused if snake_case(column.name) in ("body", "payload", "value")]
     if "payload_hash" in missing and payloads:
         name = quoted(payloads[0].name)
         content = f"to_json({name})" if payloads[0].kind == "other" else payloads[0].sql
@@ -203,15 +214,15 @@ def _advice(ledger: Ledger, missing: Sequence[str], rest: Sequence[ColumnSample]
     return lines
 
 
-def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
-    """Return what may be written for `coverage`, which is a promise that rows cannot make."""
+def _coverage_advice(sample: LedgerSample, ledger: Ledger) -> list[str]:
+    """Return the possible values of `coverage`, which rows cannot prove."""
     of_producers = (
         "  … producers: [NAME, …], sequences: gapless    these are all producers; their sequences show gaps"
     )
-    if found.form == "kafka":
-        own = ["no coverage is needed: a topic is complete up to its end when the run begins"]
-        return [*own, of_producers] if ledger is Ledger.PRODUCED else own
-    if found.kind not in _CLAIM_NOTHING:
+    if sample.form == "kafka":
+        advice = ["no coverage is needed: a topic is complete up to its end when the run begins"]
+        return [*advice, of_producers] if ledger is Ledger.PRODUCED else advice
+    if sample.kind not in _WITHOUT_TAKEN_AT:
         return [
             "taken_at is not guessed: without it this ledger covers nothing. Write the one that is true into source:",
             "  taken_at: now      the files are the system's own, and complete until they are read",
@@ -223,7 +234,7 @@ def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
         "  coverage: declared                            complete over the window, its margin and its grace, as given",
         "  coverage: {watermark_file: PATH}              complete until the time in that file",
     ]
-    if found.form in _SNAPSHOTS:
+    if sample.form in _SNAPSHOTS:
         lines.append(
             "  coverage: {complete_until: now()}             a snapshot is complete until it was taken"
         )
@@ -233,7 +244,7 @@ def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
 
 
 def _questions(ledger: Ledger, missing: Sequence[str], identity: Identity) -> list[str]:
-    """Return what the contract needs an answer to before it can be used well."""
+    """Return the questions about missing columns that the contract needs."""
     needed = {"attempted_at", "processed_at", "committed_at", "committed_offset"}
     if identity is Identity.MESSAGE_ID:
         needed.add("message_id")
@@ -242,47 +253,45 @@ def _questions(ledger: Ledger, missing: Sequence[str], identity: Identity) -> li
     return [f"{name} was not found" for name in missing if name in needed]
 
 
-def _source_comment(found: LedgerSample) -> str:
+def _source_comment(sample: LedgerSample) -> str:
     comments = {"csv": "CSV values are text.", "kafka": "Names are those of the fields in the values' JSON."}
-    return comments.get(found.form, "")
+    return comments.get(sample.form, "")
 
 
-def _source(found: LedgerSample, group: str) -> str:
-    name, _, table = found.path.partition(":")
-    if found.kind not in _CLAIM_NOTHING:
-        return _source_of_system(found, group)
-    if found.form == "kafka":
+def _source(sample: LedgerSample, group: str) -> str:
+    name, _, table = sample.path.partition(":")
+    if sample.kind not in _WITHOUT_TAKEN_AT:
+        return _source_of_system(sample, group)
+    if sample.form == "kafka":
         return f"{{kind: kafka, connection: {name}, topic: {json.dumps(table, ensure_ascii=False)}}}"
-    if found.form == "jdbc":
+    if sample.form == "jdbc":
         return f"{{kind: jdbc, connection: {name}, table: {json.dumps(table, ensure_ascii=False)}}}"
-    options = "" if found.separator == "," else f", options: {{sep: {json.dumps(found.separator)}}}"
-    return (
-        f"{{kind: files, format: {found.form}, path: {json.dumps(found.path, ensure_ascii=False)}{options}}}"
-    )
+    options = "" if sample.separator == "," else f", options: {{sep: {json.dumps(sample.separator)}}}"
+    return f"{{kind: files, format: {sample.form}, path: {json.dumps(sample.path, ensure_ascii=False)}{options}}}"
 
 
-def _source_of_system(found: LedgerSample, group: str) -> str:
+def _source_of_system(sample: LedgerSample, group: str) -> str:
     """Return a source of a kind with options of its own."""
-    name, _, topic = found.path.partition(":")
-    place = {"connection": name, "topic": topic} if found.form == "kafka" else {"path": found.path}
-    if found.kind == "kafka_offsets":
+    name, _, topic = sample.path.partition(":")
+    place = {"connection": name, "topic": topic} if sample.form == "kafka" else {"path": sample.path}
+    if sample.kind == "kafka_offsets":
         place = {"connection": name, "group": group}
-    if found.kind == "kafka_share_group":
-        place = {"connection": name} if found.form == "kafka" else {"path": found.path}
+    if sample.kind == "kafka_share_group":
+        place = {"connection": name} if sample.form == "kafka" else {"path": sample.path}
         place["group"] = group
-    form = {"format": found.form} if found.form in _ROW_FORMATS else {}
-    options = {} if found.separator == "," else {"options": {"sep": found.separator}}
-    named = {**place, **dict(found.options), **options}
-    texts = [f"kind: {found.kind}", *(f"{name}: {value}" for name, value in form.items())]
-    texts += [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in named.items()]
+    form = {"format": sample.form} if sample.form in _ROW_FORMATS else {}
+    options = {} if sample.separator == "," else {"options": {"sep": sample.separator}}
+    fields = {**place, **dict(sample.options), **options}
+    texts = [f"kind: {sample.kind}", *(f"{name}: {value}" for name, value in form.items())]
+    texts += [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
     return f"{{{', '.join(texts)}}}"
 
 
 def _scalar(text: str) -> str:
-    """Return a YAML scalar that is this text: plain where it is a name or a call, else in double quotes."""
+    """Return the text as a YAML scalar: plain if it is a name or a call, else in double quotes."""
     return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(\([A-Za-z0-9_ ()]*\))?", text) else json.dumps(text)
 
 
 def _comment(text: str) -> str:
-    """Return text that stays on its line."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)[:300]
+    """Return the text without characters that could end a comment's line, at most 300 characters."""
+    return "".join(character if character.isprintable() else "?" for character in text)[:300]

@@ -1,4 +1,4 @@
-"""Durations as people write them in a contract: `15m`, `1h30m`, `250ms`, or ISO 8601 such as `PT15M`."""
+"""Durations in a contract: `15m`, `1h30m`, `250ms`, or ISO 8601 such as `PT15M`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _ISO: Final = re.compile(
     r"(?:T(?:(?P<hours>\d{1,12})H)?(?:(?P<minutes>\d{1,12})M)?(?:(?P<seconds>\d{1,12}(?:\.\d{1,6})?)S)?)?"
 )
 LONGEST: Final = timedelta(days=36_525)
-"""A hundred years; sums of two such durations are still far from what a `timedelta` holds."""
+"""A hundred years; the sum of two such durations still fits a `timedelta`."""
 
 PATTERN: Final = r"^(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$|^P[0-9WDTHMS.]+$"
 """A regular expression for editors: it refuses most wrong durations, `parse_duration` refuses all of them."""
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the duration that the text names, at most a hundred years.
+    """Return the duration of a text, at most a hundred years.
 
     >>> parse_duration("1h30m"), parse_duration("PT0.25S")
     (datetime.timedelta(seconds=5400), datetime.timedelta(microseconds=250000))
 
     Raises:
-        ValueError: where the text is no duration, or one with months or years, whose length varies.
+        ValueError: if the text is not a duration, or has months or years, whose length varies.
     """
-    found = _SHORT.fullmatch(text) or _ISO.fullmatch(text)
+    match = _SHORT.fullmatch(text) or _ISO.fullmatch(text)
     parts = (
-        {} if found is None else {unit: float(n) for unit, n in found.groupdict().items() if n is not None}
+        {} if match is None else {unit: float(n) for unit, n in match.groupdict().items() if n is not None}
     )
     if not parts or text.endswith("T"):
         raise ValueError(f"expected a duration such as 15m, 1h30m, 250ms, 7d or PT15M, found {text!r}")

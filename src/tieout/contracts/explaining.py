@@ -1,4 +1,4 @@
-"""Saying what is wrong with a contract in its own words, instead of the validation library's."""
+"""Explains a contract's errors in its own terms instead of the validation library's."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _EXPECTED: Final = {
 _FOLLOWS_FROM_ANOTHER: Final = "default_factory_not_called"
 _CUT_OFF: Final = "; within {…} an expression with a comma needs quotes"
 _QUOTED: Final = "; write it in quotes"
-_SHOWN: Final = 60
+_LONGEST_VALUE: Final = 60
 _LONGEST_REASON: Final = 600
-_PROBLEMS_TOLD: Final = 50
+_MOST_PROBLEMS: Final = 50
 
 FieldPath = tuple[str | int, ...]
 
@@ -39,17 +39,17 @@ FieldPath = tuple[str | int, ...]
 def problems_of(
     error: ValidationError, document: dict[str, Any], model: type[BaseModel]
 ) -> tuple[Problem, ...]:
-    """Return the first problems behind a validation error, each with the path of its field in the document."""
+    """Return the first problems of a validation error, each with the path of its field in the document."""
     details = error.errors()
-    found = tuple(
-        problem for detail in details[:_PROBLEMS_TOLD] for problem in _problems(detail, document, model)
+    problems = tuple(
+        problem for detail in details[:_MOST_PROBLEMS] for problem in _problems(detail, document, model)
     )
-    others = details[_PROBLEMS_TOLD:]
-    if not others:
-        return found
+    remaining = details[_MOST_PROBLEMS:]
+    if not remaining:
+        return problems
     return (
-        *found,
-        Problem(_document_path(others[0], document), f"and {len(others)} more problems from here on"),
+        *problems,
+        Problem(_document_path(remaining[0], document), f"and {len(remaining)} more problems from here on"),
     )
 
 
@@ -69,7 +69,7 @@ def _problems(detail: ErrorDetails, document: dict[str, Any], model: type[BaseMo
 
 
 def _document_path(detail: ErrorDetails, document: object) -> FieldPath:
-    """Return the location without the names of unions and their members, which the document does not have."""
+    """Return the location without the names of unions and their members, which are not in the document."""
     path: list[str | int] = []
     value: Any = document
     for step in detail["loc"]:
@@ -85,7 +85,7 @@ def _document_path(detail: ErrorDetails, document: object) -> FieldPath:
     return tuple(path)
 
 
-def _missing(_detail: ErrorDetails, _path: FieldPath) -> str:
+def _required(_detail: ErrorDetails, _path: FieldPath) -> str:
     return "this field is required"
 
 
@@ -93,10 +93,10 @@ def _refused_value(detail: ErrorDetails, _path: FieldPath) -> str:
     return str(detail["ctx"]["error"])
 
 
-def _none_of_the_words(detail: ErrorDetails, _path: FieldPath) -> str:
-    words = _words(detail["ctx"].get("expected", detail["ctx"].get("expected_tags")))
+def _unknown_choice(detail: ErrorDetails, _path: FieldPath) -> str:
+    choices = _choices(detail["ctx"].get("expected", detail["ctx"].get("expected_tags")))
     found = detail["ctx"].get("tag", detail["input"])
-    return f"found {_shown(found)}{did_you_mean(str(found), words)}"
+    return f"found {_shown(found)}{did_you_mean(str(found), choices)}"
 
 
 def _no_match(detail: ErrorDetails, _path: FieldPath) -> str:
@@ -104,32 +104,32 @@ def _no_match(detail: ErrorDetails, _path: FieldPath) -> str:
 
 
 def _of_wrong_type(detail: ErrorDetails, path: FieldPath) -> str:
-    kind, said = detail["type"], detail["msg"].removeprefix("Input should be ")
+    kind, message = detail["type"], detail["msg"].removeprefix("Input should be ")
     is_cut_off = path[-2:-1] == ("columns",) and not str(path[-1]).isidentifier()
     is_number = kind == "string_type" and isinstance(detail["input"], int | float)
     advice = _CUT_OFF if is_cut_off else _QUOTED if is_number else ""
-    return f"expected {_EXPECTED.get(kind, said)}, found {_shown(detail['input'])}{advice}"
+    return f"expected {_EXPECTED.get(kind, message)}, found {_shown(detail['input'])}{advice}"
 
 
 _EXPLAINERS: Final[dict[str, Callable[[ErrorDetails, FieldPath], str]]] = {
-    "missing": _missing,
+    "missing": _required,
     "value_error": _refused_value,
-    "enum": _none_of_the_words,
-    "literal_error": _none_of_the_words,
-    "union_tag_invalid": _none_of_the_words,
-    "union_tag_not_found": _missing,
+    "enum": _unknown_choice,
+    "literal_error": _unknown_choice,
+    "union_tag_invalid": _unknown_choice,
+    "union_tag_not_found": _required,
     "string_pattern_mismatch": _no_match,
 }
 
 
-def _words(listed: object) -> list[str]:
-    """Return the words of a list such as `'a', 'b' or 'c'`."""
-    return [word.strip().strip("'") for word in str(listed).replace(" or ", ", ").split(",")]
+def _choices(listed: object) -> list[str]:
+    """Return the choices in a list such as `'a', 'b' or 'c'`."""
+    return [choice.strip().strip("'") for choice in str(listed).replace(" or ", ", ").split(",")]
 
 
 def _shown(value: object) -> str:
-    """Return what was found as JSON, shortened, or nothing of it where it may be a secret."""
+    """Return a value as JSON, shortened, or a placeholder if it may be a secret."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if is_secret(text):
         return "what looks like a secret"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

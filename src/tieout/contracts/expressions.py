@@ -1,7 +1,7 @@
-"""Which Spark SQL a contract may use: expressions over one row's own columns, that give the same value in every run.
+"""Which Spark SQL a contract may use: expressions over one row's columns that give the same value in every run.
 
-A contract is code, but no code that runs Java, reads other files, or gives another value each time: nobody could
-repeat a verdict. Here an expression is looked at as text, without Spark; the engine looks at what Spark makes of it.
+Expressions that run Java, read other files, or change from run to run are refused: a verdict could not be repeated.
+This module checks an expression's text, without Spark; the engine checks the plan that Spark makes of it.
 
 Source: "Built-in Functions" and "Identifiers" of Spark's SQL reference.
 """
@@ -19,8 +19,8 @@ _COMPUTED_NAME: Final = "what it names is computed"
 _MOMENT: Final = "its value depends on when, where and as whom the run is made"
 _CHANCE: Final = "it gives another value each time"
 _LAYOUT: Final = "its value depends on how Spark divides the files"
-_NO_ROW: Final = "it leaves out rows whose array is empty; its form with _outer keeps them"
-_NO_TIME: Final = "it leaves out rows without a time; date_trunc keeps them"
+_DROPS_ROWS: Final = "it leaves out rows whose array is empty; its form with _outer keeps them"
+_DROPS_NULL_TIMES: Final = "it leaves out rows without a time; date_trunc keeps them"
 
 REFUSED: Final = {
     **dict.fromkeys(("reflect", "java_method", "try_reflect"), _JAVA),
@@ -50,10 +50,10 @@ REFUSED: Final = {
         ),
         _LAYOUT,
     ),
-    **dict.fromkeys(("explode", "posexplode", "inline"), _NO_ROW),
-    **dict.fromkeys(("window", "session_window"), _NO_TIME),
+    **dict.fromkeys(("explode", "posexplode", "inline"), _DROPS_ROWS),
+    **dict.fromkeys(("window", "session_window"), _DROPS_NULL_TIMES),
 }
-"""Functions that an expression may not use, and why."""
+"""Functions that an expression may not use, with the reason."""
 OTHER_ROWS: Final = "over: its value depends on other rows"
 SUBQUERY: Final = f"a query inside it: {_OTHER_DATA}"
 _NOW: Final = re.compile(r"\b(?:now|current_timestamp)\s*\(\s*\)", re.IGNORECASE)
@@ -62,22 +62,22 @@ _PIECE: Final = re.compile(
     r"""|(?P<text>\br'[^']*'|\br"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""",
     re.IGNORECASE | re.DOTALL,
 )
-"""A comment, the beginning of one that may hold others, a quoted name, or a text, as Spark's grammar has them."""
+"""A line comment, the start of a block comment, a quoted name, or a string literal, by Spark's grammar."""
 _BLOCK_EDGE: Final = re.compile(r"/\*|\*/")
 _OVER: Final = re.compile(r"(?<![.\w`])over\s*\(", re.IGNORECASE)
 _CALL: Final = re.compile(r"(?:`([^`]+)`|\b(\w+))\s*\(")
-_BARE: Final = re.compile(
+_WITHOUT_PARENTHESES: Final = re.compile(
     r"(?<![.\w`])(current_date|current_time|current_timestamp|localtimestamp)\b(?![\w`])", re.I
 )
 _QUERY: Final = re.compile(
     r"(?<![.\w`])select\b(?!\s*(?:[.=<>!,)|/%]|$))|\|>|\(\s*(?:table|from)\s+[\w.`]+\s*\)", re.IGNORECASE
 )
-_DATES: Final = re.compile(
+_TIME_PREFIX: Final = re.compile(
     r"\b(?:date|timestamp\w*|(?:try_)?cast|(?:try_)?to_(?:date|timestamp\w*))$", re.IGNORECASE
 )
-_DATED: Final = re.compile(r"\s*::\s*(?:date|timestamp)", re.IGNORECASE)
-"""What makes a text a date or a time, before it and after it."""
-_MOVING: Final = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_TIME_CAST: Final = re.compile(r"\s*::\s*(?:date|timestamp)", re.IGNORECASE)
+"""What makes a string literal a date or a time: a type or function before it, or a cast after it."""
+_RELATIVE_TIME: Final = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _ESCAPE: Final = re.compile(
     r"\\(?:u([0-9a-f]{4})|U([0-9a-f]{8})|([0-3][0-7]{2})|(.))", re.IGNORECASE | re.DOTALL
 )
@@ -85,7 +85,7 @@ _NO_MOMENT: Final = re.compile(r"\bunix_timestamp\s*\(\s*\)", re.IGNORECASE)
 
 
 def with_moment(text: str, moment: str) -> str:
-    """Return a coverage's expression with the time at which the source was read in the place of `now()`.
+    """Return a coverage's expression with `now()` replaced by the time at which the source was read.
 
     >>> with_moment("now() - interval 5 minutes", "TIMESTAMP '2026-11-20T10:00:00Z'")
     "TIMESTAMP '2026-11-20T10:00:00Z' - interval 5 minutes"
@@ -99,16 +99,16 @@ def is_moment(text: str) -> bool:
 
 
 def refused(text: str) -> str | None:
-    """Return what an expression may not use, and why, or None where its text shows nothing of the kind.
+    """Return the forbidden part of an expression and the reason, or None if its text has none.
 
     >>> refused("concat(id, uuid())")
     'uuid: it gives another value each time'
     >>> refused("concat(`uuid`, 'reflect(x)', user)") is None
     True
     """
-    plain = "".join(_uncommented(text))
-    code = _PIECE.sub(lambda found: "''" if found["text"] else found[0], plain)
-    unquoted = _PIECE.sub(lambda found: "``" if found["name"] else found[0], code)
+    uncommented = "".join(_uncommented(text))
+    code = _PIECE.sub(lambda piece: "''" if piece["text"] else piece[0], uncommented)
+    unquoted = _PIECE.sub(lambda piece: "``" if piece["name"] else piece[0], code)
     if _QUERY.search(unquoted):
         return SUBQUERY
     if _OVER.search(unquoted):
@@ -116,26 +116,26 @@ def refused(text: str) -> str | None:
     for quoted, name in _CALL.findall(code):
         function = (quoted or name).lower()
         if function in REFUSED:
-            return told(function)
-    bare = _BARE.search(unquoted) or _NO_MOMENT.search(code)
-    if bare is not None:
-        return f"{bare[0]}: {_MOMENT}"
-    return next(_moving(plain), None)
+            return refusal_reason(function)
+    call = _WITHOUT_PARENTHESES.search(unquoted) or _NO_MOMENT.search(code)
+    if call is not None:
+        return f"{call[0]}: {_MOMENT}"
+    return next(_relative_times(uncommented), None)
 
 
 def _uncommented(text: str) -> Iterator[str]:
-    """Yield the text with a blank in the place of each comment; one of `/* … */` may hold others."""
+    """Yield the text with each comment replaced by a blank; `/* … */` comments may be nested."""
     begin = 0
-    while (found := _PIECE.search(text, begin)) is not None:
-        yield text[begin : found.start()]
-        is_comment = found["line"] is not None or found["block"] is not None
-        yield " " if is_comment else found[0]
-        begin = found.end() if found["block"] is None else _end_of_block(text, found.end())
+    while (piece := _PIECE.search(text, begin)) is not None:
+        yield text[begin : piece.start()]
+        is_comment = piece["line"] is not None or piece["block"] is not None
+        yield " " if is_comment else piece[0]
+        begin = piece.end() if piece["block"] is None else _end_of_block(text, piece.end())
     yield text[begin:]
 
 
 def _end_of_block(text: str, begin: int) -> int:
-    """Return where the comment ends that began before `begin`."""
+    """Return the end of the block comment that was opened before `begin`."""
     depth = 1
     for edge in _BLOCK_EDGE.finditer(text, begin):
         depth += 1 if edge[0] == "/*" else -1
@@ -144,22 +144,22 @@ def _end_of_block(text: str, begin: int) -> int:
     return len(text)
 
 
-def _moving(plain: str) -> Iterator[str]:
-    """Yield the texts that are dates or times of the moment at which they are read, such as `timestamp 'now'`."""
+def _relative_times(uncommented: str) -> Iterator[str]:
+    """Yield a reason for each literal that is relative to the current time, such as `timestamp 'now'`."""
     ended = 0
-    for found in _PIECE.finditer(plain):
-        before = plain[ended : found.start()].rstrip().removesuffix("(").rstrip()
-        ended = found.end()
-        if found["text"] and (_DATES.search(before) or _DATED.match(plain, ended)):
-            word = _MOVING.match(_meant(found["text"]))
-            if word is not None:
-                yield f"'{word[1]}': {_MOMENT}"
+    for piece in _PIECE.finditer(uncommented):
+        before = uncommented[ended : piece.start()].rstrip().removesuffix("(").rstrip()
+        ended = piece.end()
+        if piece["text"] and (_TIME_PREFIX.search(before) or _TIME_CAST.match(uncommented, ended)):
+            relative = _RELATIVE_TIME.match(_literal_value(piece["text"]))
+            if relative is not None:
+                yield f"'{relative[1]}': {_MOMENT}"
 
 
-def _meant(literal: str) -> str:
-    r"""Return the text that a literal stands for.
+def _literal_value(literal: str) -> str:
+    r"""Return the value of a string literal.
 
-    >>> _meant(r"'\u006eow'"), _meant('r"now"')
+    >>> _literal_value(r"'\u006eow'"), _literal_value('r"now"')
     ('now', 'now')
     """
     if literal[0] in "rR":
@@ -173,15 +173,15 @@ def _character(escape: re.Match[str]) -> str:
     return itself or (chr(code) if code <= sys.maxunicode else "")
 
 
-def told(name: str) -> str:
-    """Return a refused function and why it is.
+def refusal_reason(name: str) -> str:
+    """Return a refused function's name and the reason.
 
-    >>> told("uuid")
+    >>> refusal_reason("uuid")
     'uuid: it gives another value each time'
     """
     return f"{name}: {REFUSED.get(name, _MOMENT)}"
 
 
-def refusal(found: str) -> str:
-    """Return the whole sentence about what `refused` found."""
-    return f"expected an expression over the columns of one row, the same in every run, found {found}"
+def refusal(reason: str) -> str:
+    """Return the error message for a result of `refused`."""
+    return f"expected an expression over the columns of one row, the same in every run, found {reason}"

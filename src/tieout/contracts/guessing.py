@@ -1,6 +1,6 @@
-"""What the columns of an unknown source probably are, by their names and their first values together.
+"""Guesses the meaning of an unknown source's columns from their names and first values.
 
-Pure. A guess names its reason, and is made only where the values fit; what is not sure is left out.
+Pure. A guess states its reason, and is made only if the values fit; uncertain columns are left out.
 Docs: docs/how-to/write-a-contract-from-files.md.
 """
 
@@ -25,13 +25,13 @@ _UNITS: Final = (
     (10**14, 10**16, "microseconds", "timestamp_micros({})"),
     (10**17, 10**19, "nanoseconds", "timestamp_micros({} div 1000)"),
 )
-"""Whole numbers from, below, and what times of the years 1973 to 2286 they would be."""
+"""Ranges of whole numbers (from, below) that are times of the years 1973 to 2286 in each unit."""
 _DATE: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
-"""A day without its time, by which no message is put into a window of hours."""
+"""A date without a time, which cannot place a message in a window of hours."""
 _CALENDAR: Final = re.compile(r"(?:19|20)[0-9]{12}(?:[0-9]{3})?")
-"""Digits of a calendar time, to the second or the millisecond; as numbers they are of none of the units."""
+"""Digits of a calendar time, to the second or the millisecond; as numbers they fall in no unit's range."""
 
-_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+_SOURCE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "message_id": ("message_id", "msg_id", "event_id", "record_id", "uuid", "guid", "id"),
     "topic": ("topic", "kafka_topic", "topic_name"),
     "partition": ("partition", "kafka_partition", "partition_id", "topic_partition"),
@@ -64,9 +64,9 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "transaction_id": ("transaction_id", "txn_id"),
     "reason": ("reason", "error", "message"),
 }  # fmt: skip
-"""Per canonical column what sources call it, the surest first."""
+"""The names that sources use for each canonical column, the most certain first."""
 
-_WANTED: Final[Mapping[Ledger, tuple[str, ...]]] = {
+_EXPECTED_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
     Ledger.PRODUCED: (
         "message_id", "attempted_at", "completed_at", "outcome", "topic", "partition", "offset", "producer_id",
         "producer_session", "sequence", "transaction_id", "key_hash", "payload_hash",
@@ -77,23 +77,23 @@ _WANTED: Final[Mapping[Ledger, tuple[str, ...]]] = {
         ("consumer_group", "topic", "partition", "first_offset", "committed_offset", "committed_at"),
     ),
 }  # fmt: skip
-_CONSUMED: Final = (
+_CONSUMED_COLUMNS: Final = (
     "message_id", "processed_at", "outcome", "topic", "partition", "offset", "consumer_group", "consumer_id",
     "key_hash", "payload_hash",
 )  # fmt: skip
-_ASIDE: Final = ("message_id", "topic", "partition", "offset", "at", "reason")
+_EXCLUDED_COLUMNS: Final = ("message_id", "topic", "partition", "offset", "at", "reason")
 _TIMES: Final = frozenset(
     {"attempted_at", "completed_at", "processed_at", "record_timestamp", "committed_at", "at"}
 )
 OPTIONAL: Final = frozenset({"first_offset"})
-"""Columns that most sources lack, and need not have."""
-_MOMENTS: Final = _TIMES - {"completed_at"}
-"""The time that a row of a ledger is of."""
+"""Columns that most sources lack and do not need."""
+_ROW_TIMES: Final = _TIMES - {"completed_at"}
+"""Columns that hold the time of a ledger's row."""
 
-_OWN_KEYS: Final = frozenset({"id", "uuid", "guid"})
-"""Names under which a table often has a key of its own."""
-_ENDINGS: Final = ("_id", "_uuid", "_guid", "_ref", "_reference", "_number", "_no")
-"""How columns that name something end."""
+_SURROGATE_KEYS: Final = frozenset({"id", "uuid", "guid"})
+"""Names that tables often give to a surrogate key of their own."""
+_ID_SUFFIXES: Final = ("_id", "_uuid", "_guid", "_ref", "_reference", "_number", "_no")
+"""Suffixes of columns that hold an id."""
 
 _NUMBERS: Final = frozenset({"partition", "offset", "first_offset", "committed_offset", "sequence"})
 _ACKED: Final = frozenset({"acked", "ack", "ok", "success", "succeeded", "delivered", "true", "committed"})
@@ -105,7 +105,7 @@ _UNKNOWN: Final = frozenset({"unknown", "timeout", "timed_out", "expired"})
 class ColumnSample:
     """One column of a source: its kind (text, integer, number, flag, time, other) and sampled values as text.
 
-    `expression` is how the contract gets at it, where that is not by its name.
+    `expression` is the column's Spark SQL, if that is not its name.
     """
 
     name: str
@@ -127,17 +127,17 @@ POSITION_COLUMNS: Final = (
     "committed_offset",
     "committed_at",
 )
-"""What the readers of positions give by themselves."""
+"""The canonical columns that the readers of positions provide."""
 
 
 @dataclass(frozen=True)
 class LedgerSample:
-    """Some rows of a source: its `form`, where it is, and its columns.
+    """A sample of a source's rows: its `form`, path and columns.
 
-    The form is a file's, `jdbc`, or `kafka` for any topic behind a connection, Pulsar's too.
+    The form is a file format, `jdbc`, or `kafka` for any topic behind a connection, including Pulsar's.
 
-    `separator` is what parts the columns of CSV; `warnings` say what the reader will not take. `kind` is that of the
-    source, `options` are its further ones, and `gives` the canonical columns that its reader gives by itself.
+    `separator` separates the columns of CSV; `warnings` name rows that the reader will reject. `kind` is that of the
+    source, `options` are its other options, and `reader_columns` the canonical columns that its reader provides.
     """
 
     form: str
@@ -148,81 +148,81 @@ class LedgerSample:
     warnings: tuple[str, ...] = ()
     kind: str = "files"
     options: tuple[tuple[str, str | int], ...] = ()
-    gives: tuple[str, ...] = ()
+    reader_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Guess:
-    """What a canonical column probably is: Spark SQL, and why."""
+    """The probable Spark SQL of a canonical column, the reason, and the source's column."""
 
     expression: str
-    why: str
+    reason: str
     source: str
 
 
-def wanted_columns(ledger: Ledger) -> tuple[str, ...]:
-    """Return the canonical columns that are looked for in a source of the ledger, in the order they are written."""
+def expected_columns(ledger: Ledger) -> tuple[str, ...]:
+    """Return the canonical columns that are searched for in a source of the ledger, in the order of the draft."""
     if ledger in (Ledger.DELIVERED, Ledger.READ):
-        return _CONSUMED
-    return _WANTED.get(ledger, _ASIDE)
+        return _CONSUMED_COLUMNS
+    return _EXPECTED_COLUMNS.get(ledger, _EXCLUDED_COLUMNS)
 
 
-def guessed(ledger: Ledger, found: LedgerSample, samples: Mapping[Ledger, LedgerSample]) -> dict[str, Guess]:
-    """Return what each canonical column of the ledger probably is; a source's column stands for one at most.
+def guessed(ledger: Ledger, sample: LedgerSample, samples: Mapping[Ledger, LedgerSample]) -> dict[str, Guess]:
+    """Return a guess for each canonical column of the ledger; a source's column is used at most once.
 
     Args:
-        ledger: Which ledger the source is to be.
-        found: What it holds.
-        samples: All sources; an id is also known by values that `produced` has.
+        ledger: The ledger that the source is for.
+        sample: The source's sample.
+        samples: All samples; an id is also recognized by values that `produced` has.
     """
     guesses: dict[str, Guess] = {}
     taken: set[str] = set()
-    for wanted in (one for one in wanted_columns(ledger) if one not in found.gives):
-        guess = _guess(wanted, ledger, [one for one in found.columns if one.name not in taken])
-        if wanted == "message_id" and ledger is not Ledger.PRODUCED:
-            if rivals_of_id(ledger, found, samples[Ledger.PRODUCED]):
+    for canonical in (column for column in expected_columns(ledger) if column not in sample.reader_columns):
+        guess = _guess(canonical, ledger, [column for column in sample.columns if column.name not in taken])
+        if canonical == "message_id" and ledger is not Ledger.PRODUCED:
+            if ambiguous_ids(ledger, sample, samples[Ledger.PRODUCED]):
                 continue
-            guess = _id_by_values(found, samples[Ledger.PRODUCED], guess)
-        if guess is None and wanted == "message_id":
-            guess = _id_by_ending(found)
-        if guess is None and wanted in _MOMENTS:
-            guess = _only_time([one for one in found.columns if one.name not in taken])
+            guess = _id_by_values(sample, samples[Ledger.PRODUCED], guess)
+        if guess is None and canonical == "message_id":
+            guess = _id_by_suffix(sample)
+        if guess is None and canonical in _ROW_TIMES:
+            guess = _only_time([column for column in sample.columns if column.name not in taken])
         if guess is not None:
-            guesses[wanted] = guess
+            guesses[canonical] = guess
             taken.add(guess.source)
     return guesses
 
 
-def _guess(wanted: str, ledger: Ledger, columns: Sequence[ColumnSample]) -> Guess | None:
-    """Return the first column that is called so and whose values fit, or None."""
-    by_name = {plain_name(column.name): column for column in reversed(columns)}
-    if wanted in _TIMES:
+def _guess(canonical: str, ledger: Ledger, columns: Sequence[ColumnSample]) -> Guess | None:
+    """Return a guess for the first column with one of the names whose values fit, or None."""
+    by_name = {snake_case(column.name): column for column in reversed(columns)}
+    if canonical in _TIMES:
         for column in columns:
-            moment = _UNIT.sub("", plain_name(column.name))
+            moment = _UNIT.sub("", snake_case(column.name))
             for name in (moment, f"{moment}_at"):
                 by_name.setdefault(name, column)
-    judge = _judge(wanted, ledger)
-    for known in (by_name[name] for name in _NAMES[wanted] if name in by_name):
-        found = judge(known) if known.values else None
-        if found is not None:
-            expression, why = found
-            return Guess(expression, f"by its name{why}", known.name)
+    check = _value_check(canonical, ledger)
+    for candidate in (by_name[name] for name in _SOURCE_NAMES[canonical] if name in by_name):
+        match = check(candidate) if candidate.values else None
+        if match is not None:
+            expression, reason = match
+            return Guess(expression, f"by its name{reason}", candidate.name)
     return None
 
 
-def _judge(wanted: str, ledger: Ledger) -> Callable[[ColumnSample], tuple[str, str] | None]:
-    """Return what tells whether a column's values fit: its Spark SQL and the reason, or None."""
-    if wanted in _TIMES:
+def _value_check(canonical: str, ledger: Ledger) -> Callable[[ColumnSample], tuple[str, str] | None]:
+    """Return the check of a column's values, which returns its Spark SQL and the reason, or None if they do not fit."""
+    if canonical in _TIMES:
         return _as_time
-    if wanted in _NUMBERS:
+    if canonical in _NUMBERS:
         return _as_whole
-    if wanted == "outcome":
+    if canonical == "outcome":
         return lambda column: _as_outcome(column, "acked" if ledger is Ledger.PRODUCED else "ok")
     return lambda column: None if column.kind in ("other", "time") else (column.sql, "")
 
 
 def _as_time(column: ColumnSample) -> tuple[str, str] | None:
-    """Return how a column becomes a time: by its type, as whole numbers of a unit, or as ISO 8601.
+    """Return the Spark SQL of a time column and the reason: by its type, as numbers of a unit, or as ISO 8601.
 
     >>> _as_time(ColumnSample("sent_ms", "integer", ("1763632800000",)))
     ('timestamp_millis(sent_ms)', '; whole numbers that are milliseconds since 1970')
@@ -246,17 +246,17 @@ def _as_time(column: ColumnSample) -> tuple[str, str] | None:
 
 
 def _as_units(column: ColumnSample) -> tuple[str, str] | None:
-    """Return how whole numbers of one unit become a time, None where they are of several or of none."""
-    found = {unit for unit in _UNITS if all(unit[0] <= int(value) < unit[1] for value in column.values)}
-    if not found:
+    """Return the Spark SQL that makes times of whole numbers of one unit, None if they fit several or none."""
+    units = {unit for unit in _UNITS if all(unit[0] <= int(value) < unit[1] for value in column.values)}
+    if not units:
         return None
-    ((_, _, unit, form_of),) = found
+    ((_, _, unit, form_of),) = units
     number = column.sql if column.kind == "integer" else f"cast({column.sql} as bigint)"
     return form_of.format(number), f"; whole numbers that are {unit} since 1970"
 
 
 def _as_calendar(column: ColumnSample) -> tuple[str, str] | None:
-    """Return how a column of digits such as `20261120100001` becomes a time, None where it holds others.
+    """Return the Spark SQL that makes times of digits such as `20261120100001`, None for other values.
 
     >>> _as_calendar(ColumnSample("sent_at", "text", ("20261120100001",)))[0]
     "to_timestamp(sent_at, 'yyyyMMddHHmmss')"
@@ -283,128 +283,138 @@ def _as_whole(column: ColumnSample) -> tuple[str, str] | None:
 
 
 def _as_outcome(column: ColumnSample, good: str) -> tuple[str, str] | None:
-    """Return the outcome in our words; a value that is not known here is `unknown`, which claims the least."""
+    """Return the Spark SQL of the canonical outcome; an unrecognized value is `unknown`, which claims the least."""
     values = sorted({value.lower() for value in column.values})
     known = set(values) & (_ACKED | _FAILED | _UNKNOWN)
     if not known or len(values) > 12:
         return None
-    whens = [
-        f"when lower({column.sql}) in ({', '.join(_sql(value) for value in sorted(chosen))}) then '{word}'"
-        for chosen, word in ((set(values) & _ACKED, good), (set(values) & _FAILED, "failed"))
-        if chosen
+    branches = [
+        f"when lower({column.sql}) in ({', '.join(_sql(value) for value in sorted(matching))}) then '{outcome}'"
+        for matching, outcome in ((set(values) & _ACKED, good), (set(values) & _FAILED, "failed"))
+        if matching
     ]
     if column.kind == "flag":
-        whens = [when.replace("lower(", "lower(cast(").replace(") in", " as string)) in") for when in whens]
-    others = sorted(set(values) - _ACKED - _FAILED)
-    why = f"; values found: {', '.join(values)}"
-    if others:
-        why += f"; {', '.join(others)} taken as unknown"
-    return f"case {' '.join(whens)} else 'unknown' end" if whens else "'unknown'", why
+        branches = [
+            branch.replace("lower(", "lower(cast(").replace(") in", " as string)) in") for branch in branches
+        ]
+    unrecognized = sorted(set(values) - _ACKED - _FAILED)
+    reason = f"; values found: {', '.join(values)}"
+    if unrecognized:
+        reason += f"; {', '.join(unrecognized)} taken as unknown"
+    return f"case {' '.join(branches)} else 'unknown' end" if branches else "'unknown'", reason
 
 
-def rivals_of_id(ledger: Ledger, found: LedgerSample, produced: LedgerSample) -> tuple[str, ...]:
-    """Return the columns of which one is the message's id, where neither names nor values tell which; mostly none.
+def ambiguous_ids(ledger: Ledger, sample: LedgerSample, produced: LedgerSample) -> tuple[str, ...]:
+    """Return the columns that may all be the message's id, if neither names nor values decide; usually none.
 
-    An output often has a serial key `id` of its own beside the message's, and whole numbers are alike by chance.
+    An output often has a serial key `id` besides the message's id, and whole numbers coincide by chance.
     """
-    sent, named = _sent_id(produced), _guess("message_id", ledger, found.columns)
-    if sent is None or named is None or _is_surely(named, sent):
+    produced_id, by_name = _produced_id(produced), _guess("message_id", ledger, sample.columns)
+    if produced_id is None or by_name is None or _is_certain_id(by_name, produced_id):
         return ()
-    ids = _values_of(produced, sent.source)
-    if not all(_WHOLE.fullmatch(value) for value in (*ids, *_values_of(found, named.source))):
+    ids = _values_of(produced, produced_id.source)
+    if not all(_WHOLE.fullmatch(value) for value in (*ids, *_values_of(sample, by_name.source))):
         return ()
-    shares = _shares(found, ids)
-    rivals = [name for name, share in shares.items() if share and share >= shares.get(named.source, 0)]
-    return tuple(sorted({named.source, *rivals})) if set(rivals) - {named.source} else ()
+    shares = _shares(sample, ids)
+    rivals = [name for name, share in shares.items() if share and share >= shares.get(by_name.source, 0)]
+    return tuple(sorted({by_name.source, *rivals})) if set(rivals) - {by_name.source} else ()
 
 
-def _sent_id(produced: LedgerSample) -> Guess | None:
-    """Return what names the messages in `produced`."""
-    return _guess("message_id", Ledger.PRODUCED, produced.columns) or _id_by_ending(produced)
+def _produced_id(produced: LedgerSample) -> Guess | None:
+    """Return the guess for the message id in `produced`."""
+    return _guess("message_id", Ledger.PRODUCED, produced.columns) or _id_by_suffix(produced)
 
 
-def _is_surely(named: Guess, sent: Guess) -> bool:
-    """Return whether a name says whose id it is: the canonical one, or the one that `produced` has, if it says more."""
-    name = plain_name(named.source)
-    return name == "message_id" or (name == plain_name(sent.source) and name not in _OWN_KEYS)
+def _is_certain_id(guess: Guess, produced_id: Guess) -> bool:
+    """Return whether a name proves a message id: `message_id`, or the name in `produced` if it is not generic."""
+    name = snake_case(guess.source)
+    return name == "message_id" or (name == snake_case(produced_id.source) and name not in _SURROGATE_KEYS)
 
 
-def _values_of(found: LedgerSample, name: str) -> set[str]:
-    return {value for column in found.columns if column.name == name for value in column.values}
+def _values_of(sample: LedgerSample, name: str) -> set[str]:
+    return {value for column in sample.columns if column.name == name for value in column.values}
 
 
-def _shares(found: LedgerSample, ids: set[str]) -> dict[str, float]:
-    """Return of each column that may be an id which share of its values are among the ids.
+def _shares(sample: LedgerSample, ids: set[str]) -> dict[str, float]:
+    """Return for each column that may be an id the share of its values that are among the ids.
 
-    Whole numbers are alike by chance, so a column of numbers must be called an id, too.
+    Whole numbers coincide by chance, so a column of numbers must also have an id's name.
     """
-    others = {name for wanted, names in _NAMES.items() if wanted != "message_id" for name in names}
+    other_names = {
+        name for canonical, names in _SOURCE_NAMES.items() if canonical != "message_id" for name in names
+    }
     return {
         column.name: len(ids & set(column.values)) / max(1, len(set(column.values)))
-        for column in found.columns
-        if plain_name(column.name) not in others
-        and (column.kind == "text" or plain_name(column.name).endswith(("id", *_NAMES["message_id"])))
+        for column in sample.columns
+        if snake_case(column.name) not in other_names
+        and (column.kind == "text" or snake_case(column.name).endswith(("id", *_SOURCE_NAMES["message_id"])))
     }
 
 
-def _id_by_values(found: LedgerSample, produced: LedgerSample, named: Guess | None) -> Guess | None:
-    """Return the column with most values among what names the messages in `produced`; else the one by its name."""
-    sent = _sent_id(produced)
-    if sent is None or (named is not None and _is_surely(named, sent)):
-        return named
-    if named is None and (alike := _called_as(sent, found)) is not None:
-        return alike
-    ids = _values_of(produced, sent.source)
-    shares = _shares(found, ids)
-    best = max(shares, key=lambda name: len(ids & _values_of(found, name)), default=None)
+def _id_by_values(sample: LedgerSample, produced: LedgerSample, by_name: Guess | None) -> Guess | None:
+    """Return the column that shares the most values with the ids in `produced`; else the one guessed by name."""
+    produced_id = _produced_id(produced)
+    if produced_id is None or (by_name is not None and _is_certain_id(by_name, produced_id)):
+        return by_name
+    if by_name is None and (same_name := _same_name_column(produced_id, sample)) is not None:
+        return same_name
+    ids = _values_of(produced, produced_id.source)
+    shares = _shares(sample, ids)
+    best = max(shares, key=lambda name: len(ids & _values_of(sample, name)), default=None)
     if (
         best is None
         or not shares[best]
-        or (named is not None and shares[best] <= shares.get(named.source, 0))
+        or (by_name is not None and shares[best] <= shares.get(by_name.source, 0))
     ):
-        return named
-    (expression,) = (column.sql for column in found.columns if column.name == best)
-    count = len(ids & _values_of(found, best))
-    return Guess(expression, f"{count} of its sampled values stand in produced.{sent.source}", best)
+        return by_name
+    (expression,) = (column.sql for column in sample.columns if column.name == best)
+    count = len(ids & _values_of(sample, best))
+    return Guess(expression, f"{count} of its sampled values stand in produced.{produced_id.source}", best)
 
 
-def _called_as(sent: Guess, found: LedgerSample) -> Guess | None:
-    """Return the column that is called as what names the messages in `produced`, if the name says more than `id`."""
-    name = plain_name(sent.source)
-    alike = [one for one in found.columns if plain_name(one.name) == name and one.values]
-    if len(alike) != 1 or name in _OWN_KEYS or alike[0].kind in ("other", "time"):
+def _same_name_column(produced_id: Guess, sample: LedgerSample) -> Guess | None:
+    """Return the column with the same name as the id in `produced`, if that name is not generic such as `id`."""
+    name = snake_case(produced_id.source)
+    matching = [column for column in sample.columns if snake_case(column.name) == name and column.values]
+    if len(matching) != 1 or name in _SURROGATE_KEYS or matching[0].kind in ("other", "time"):
         return None
-    return Guess(alike[0].sql, f"called as produced.{sent.source}", alike[0].name)
+    return Guess(matching[0].sql, f"called as produced.{produced_id.source}", matching[0].name)
 
 
-def _id_by_ending(found: LedgerSample) -> Guess | None:
-    """Return the only column that is called as names are and whose sampled values are all different."""
-    named = [
+def _id_by_suffix(sample: LedgerSample) -> Guess | None:
+    """Return the only column with an id's suffix whose sampled values are all different."""
+    candidates = [
         column
-        for column in found.columns
-        if plain_name(column.name).endswith(_ENDINGS)
+        for column in sample.columns
+        if snake_case(column.name).endswith(_ID_SUFFIXES)
         and column.values
-        and len(set(column.values)) == len(column.values) == found.rows
+        and len(set(column.values)) == len(column.values) == sample.rows
     ]
-    if len(named) != 1:
+    if len(candidates) != 1:
         return None
-    (ending,) = (ending for ending in _ENDINGS if plain_name(named[0].name).endswith(ending))
-    return Guess(named[0].sql, f"the only …{ending} whose sampled values are all different", named[0].name)
+    (suffix,) = (suffix for suffix in _ID_SUFFIXES if snake_case(candidates[0].name).endswith(suffix))
+    return Guess(
+        candidates[0].sql, f"the only …{suffix} whose sampled values are all different", candidates[0].name
+    )
 
 
 def _only_time(columns: Sequence[ColumnSample]) -> Guess | None:
-    """Return the only column whose values are times, if there is one alone."""
-    found = [(column, told) for column in columns if column.values and (told := _as_time(column)) is not None]
-    if len(found) != 1:
+    """Return the only column whose values are times, or None if there are none or several."""
+    time_columns = [
+        (column, sql_and_reason)
+        for column in columns
+        if column.values and (sql_and_reason := _as_time(column)) is not None
+    ]
+    if len(time_columns) != 1:
         return None
-    ((column, (expression, why)),) = found
-    return Guess(expression, f"the only column of times{why}", column.name)
+    ((column, (expression, reason)),) = time_columns
+    return Guess(expression, f"the only column of times{reason}", column.name)
 
 
-def plain_name(name: str) -> str:
+def snake_case(name: str) -> str:
     """Return a column's name in snake case.
 
-    >>> plain_name("messageId"), plain_name("Sent-At")
+    >>> snake_case("messageId"), snake_case("Sent-At")
     ('message_id', 'sent_at')
     """
     return re.sub(r"[^a-z0-9]+", "_", _CAMEL.sub("_", name).lower()).strip("_")

@@ -1,4 +1,4 @@
-"""How a contract describes one ledger: where it is, how its columns read, and how far it is complete."""
+"""A contract's description of one ledger: its source, its columns and its coverage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tieout.contracts.scalars import Duration, Instant, Model, Ratio, Text
 from tieout.contracts.sources import Source
 
 ContentColumn = Literal["payload_hash", "key_hash", "header_hash", "record_timestamp"]
-"""A column of what a message carries; `columns.CONTENT_COLUMNS` has the same names."""
+"""A column with a part of a message; `columns.CONTENT_COLUMNS` has the same names."""
 
 
 class Tolerance(Model):
@@ -70,7 +70,7 @@ class LedgerSpec(Model):
         """All Spark SQL over the source's own columns."""
         return (*self.columns.values(), *filter(None, [self.where]))
 
-    def named_expressions(self, place: str) -> dict[str, str]:
-        """Return all Spark SQL over the source's own columns by where it stands below this place of the contract."""
-        named = {f"{place}.columns.{name}": text for name, text in self.columns.items()}
-        return named if self.where is None else named | {f"{place}.where": self.where}
+    def expressions_by_path(self, place: str) -> dict[str, str]:
+        """Return all Spark SQL over the source's own columns, by its path in the contract below `place`."""
+        by_path = {f"{place}.columns.{name}": text for name, text in self.columns.items()}
+        return by_path if self.where is None else by_path | {f"{place}.where": self.where}

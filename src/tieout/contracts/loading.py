@@ -1,4 +1,4 @@
-"""Loading contracts from files, with errors that say file, line, field, what was expected and found."""
+"""Loads contracts from files, with errors that name the file, line, field, and what was expected and found."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def load_contract(path: Path | str) -> Contract:
     """Return the contract in the file; its relative paths start at the file's folder.
 
     Raises:
-        ContractError: where the file cannot be read or holds no valid contract. It names the first problem's
-            line; the others follow in its reason, a line each.
+        ContractError: if the file cannot be read or holds no valid contract. It names the first problem's
+            line; the other problems follow in its reason, one per line.
     """
     file = Path(path)
     return load_model(file, Contract).located_in(file.absolute().parent)
 
 
 def load_model(file: Path, model: type[Loaded]) -> Loaded:
-    """Return the value of the model that the YAML file holds; other files are read as contracts are.
+    """Return the model's value in a YAML file, read in the same way as a contract.
 
     Raises:
-        ContractError: where the file cannot be read or holds no such value, as `load_contract` says.
+        ContractError: if the file cannot be read or holds no such value, as for `load_contract`.
     """
     document = read_document(file)
     try:
@@ -46,23 +46,22 @@ def load_model(file: Path, model: type[Loaded]) -> Loaded:
         problems = problems_of(error, document.value, model)
         lines = [(document.line_of(problem.path), problem) for problem in problems]
         lines.sort(key=lambda item: item[0] or 0)
-        first, *others = [
+        first, *other_texts = [
             f"{shortened('.'.join(map(str, path)), _LONGEST_PLACE)}: {reason}" if path else reason
             for _, (path, reason) in lines
         ]
-        rest = [
+        other_errors = [
             f"\n{ContractError(str(file), line, text)}"
-            for (line, _), text in zip(lines[1:], others, strict=True)
+            for (line, _), text in zip(lines[1:], other_texts, strict=True)
         ]
-        raise ContractError(str(file), lines[0][0], "".join([first, *rest])) from error
+        raise ContractError(str(file), lines[0][0], "".join([first, *other_errors])) from error
 
 
 def load_contracts(*folders: Path | str) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
     """Return the valid contracts of the folders' `.yml` and `.yaml` files, and one error for each other file.
 
-    Files that name the same pipeline are all errors: nobody can say which of them is meant. So are files whose
-    contracts are each after another, in a cycle. A folder that cannot be read is one error. Contracts are ordered by
-    file name.
+    Files with the same pipeline are all errors: the right one is not known. So are files whose `after` forms a cycle.
+    A folder that cannot be read is one error. Contracts are ordered by file name.
     """
     loaded, errors = _loaded(folders)
     unique, clashes = _unique(loaded)
@@ -71,36 +70,38 @@ def load_contracts(*folders: Path | str) -> tuple[tuple[Contract, ...], tuple[Co
 
 
 def unknown_predecessors(paths: Iterable[Path]) -> tuple[ContractError, ...]:
-    """Return an error for each contract of the files and folders that is after one which none of them holds.
+    """Return an error for each contract of the files and folders whose `after` names a pipeline that none of them has.
 
-    Beside a file its folder is looked at as well. A deployment may keep the other contract elsewhere, so that only who
-    asks for a check is told, and nothing is refused.
+    For a file, the other contracts of its folder count too. A deployment may keep a predecessor elsewhere, so this is
+    only reported by a check; loading does not refuse such a contract.
     """
-    given = tuple(paths)
-    asked, _ = _loaded(path for path in given if path.is_dir())
-    for path in given:
+    locations = tuple(paths)
+    checked, _ = _loaded(path for path in locations if path.is_dir())
+    for path in locations:
         if not path.is_dir():
             try:
-                asked.append((path, load_contract(path)))
+                checked.append((path, load_contract(path)))
             except ContractError:
                 continue
-    beside, _ = _loaded(dict.fromkeys(path if path.is_dir() else path.absolute().parent for path in given))
-    known = dict.fromkeys(contract.pipeline for _, contract in [*beside, *asked])
+    in_folders, _ = _loaded(
+        dict.fromkeys(path if path.is_dir() else path.absolute().parent for path in locations)
+    )
+    pipelines = dict.fromkeys(contract.pipeline for _, contract in [*in_folders, *checked])
     return tuple(
-        _unknown(file, contract.after.pipeline, known)
-        for file, contract in asked
-        if contract.after is not None and contract.after.pipeline not in known
+        _unknown(file, contract.after.pipeline, pipelines)
+        for file, contract in checked
+        if contract.after is not None and contract.after.pipeline not in pipelines
     )
 
 
-def _unknown(file: Path, pipeline: str, known: Iterable[str]) -> ContractError:
+def _unknown(file: Path, pipeline: str, pipelines: Iterable[str]) -> ContractError:
     line = read_document(file).line_of(("after",))
-    meant = did_you_mean(pipeline, known)
-    return ContractError(str(file), line, f"after: no contract here has the pipeline {pipeline}{meant}")
+    suggestion = did_you_mean(pipeline, pipelines)
+    return ContractError(str(file), line, f"after: no contract here has the pipeline {pipeline}{suggestion}")
 
 
 def _loaded(folders: Iterable[Path | str]) -> tuple[list[tuple[Path, Contract]], list[ContractError]]:
-    """Return every file of the folders with the contract it holds, and an error for each other one."""
+    """Return the folders' files with their contracts, and an error for each file without a valid one."""
     loaded: list[tuple[Path, Contract]] = []
     errors: list[ContractError] = []
     for folder in map(Path, folders):
@@ -117,7 +118,7 @@ def _loaded(folders: Iterable[Path | str]) -> tuple[list[tuple[Path, Contract]],
             except ContractError as error:
                 errors.append(error)
             except Exception as error:
-                # Whatever one file does to its readers, it does not take the other contracts away.
+                # No error in one file may keep the other contracts from loading.
                 reason = f"no contract can be read from it: {type(error).__name__}"
                 errors.append(ContractError(str(file), None, reason))
     return loaded, errors
@@ -130,7 +131,7 @@ def _is_contract(file: Path) -> bool:
 def _unique(
     loaded: list[tuple[Path, Contract]],
 ) -> tuple[list[tuple[Path, Contract]], tuple[ContractError, ...]]:
-    """Return the contracts whose pipeline is theirs alone, and errors for the others."""
+    """Return the contracts whose pipeline is unique, and errors for the others."""
     files: defaultdict[str, list[Path]] = defaultdict(list)
     for file, contract in loaded:
         files[contract.pipeline].append(file)
@@ -145,26 +146,26 @@ def _unique(
 
 
 def predecessor_of(contract: Contract) -> str | None:
-    """Return the pipeline of the hop before a contract's, or None where it is a first hop."""
+    """Return the pipeline of the previous hop, or None for a first hop."""
     return None if contract.after is None else contract.after.pipeline
 
 
 def _without_cycles(
     loaded: list[tuple[Path, Contract]],
 ) -> tuple[list[tuple[Path, Contract]], tuple[ContractError, ...]]:
-    """Return the contracts that do not come after themselves, and errors for the others."""
-    predecessors = {one.pipeline: predecessor_of(one) for _, one in loaded}
+    """Return the contracts that are not part of a cycle, and errors for the others."""
+    predecessors = {contract.pipeline: predecessor_of(contract) for _, contract in loaded}
     cycles = {name: cycle for name in predecessors if (cycle := cycle_of(name, predecessors))}
     errors = tuple(
         ContractError(
             str(file),
             read_document(file).line_of(("after",)),
-            f"after: expected a chain with a first hop, found the cycle {' after '.join(cycles[one.pipeline])}",
+            f"after: expected a chain with a first hop, found the cycle {' after '.join(cycles[contract.pipeline])}",
         )
-        for file, one in loaded
-        if one.pipeline in cycles
+        for file, contract in loaded
+        if contract.pipeline in cycles
     )
-    return [(file, one) for file, one in loaded if one.pipeline not in cycles], errors
+    return [(file, contract) for file, contract in loaded if contract.pipeline not in cycles], errors
 
 
 def _clash(file: Path, pipeline: str, others: list[Path]) -> ContractError:

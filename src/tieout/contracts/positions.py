@@ -1,4 +1,4 @@
-"""How a log's system writes its positions, for people; everything compares them as one number.
+"""The text form of a log's positions, as its system shows them; they are compared as one number.
 
 Sources: `MessageId` in Apache Pulsar's documentation of messages (ledger, entry, place in its batch); the places in the
 journal of Apache ActiveMQ's KahaDB (number of the file, byte in it).
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from tieout.contracts.contract import Contract
 
 PULSAR_BITS: Final = (31, 20, 12)
-"""Of the ledger, the entry in it and the place in the entry's batch."""
+"""Bits of the ledger, the entry in it and the index in the entry's batch."""
 KAHADB_BITS: Final = (31, 32)
-"""Of the file's number and the byte in it."""
+"""Bits of the file's number and the byte in it."""
 _BITS: Final[Mapping[str, tuple[int, ...]]] = {"ledger:entry:batch": PULSAR_BITS, "file:offset": KAHADB_BITS}
-"""Per form of positions the bits of each part of the number, the first part's above the others'."""
+"""The bits of each part of the number for each form of positions, the most significant part first."""
 _FORMS: Final[Mapping[str, str]] = {
     "pulsar": "ledger:entry:batch",
     "pulsar_cursor": "ledger:entry:batch",
@@ -30,20 +30,20 @@ _PARTS: Final = re.compile(r"[0-9]{1,10}(?::[0-9]{1,10}){1,2}")
 
 
 def position_form(contract: Contract) -> str | None:
-    """Return the form of the positions in the contract's log, None where they are plain numbers."""
+    """Return the form of the positions in the contract's log, None for plain numbers."""
     return _form_of({ledger.value: spec.source.kind for ledger, spec in contract.ledgers.items()})
 
 
 def stored_position_form(contract: Mapping[str, Any]) -> str | None:
-    """Return the same of a contract as it is stored with a run."""
-    found = {
+    """Return the form of positions for a contract as stored with a run."""
+    kinds = {
         ledger: (spec.get("source") or {}).get("kind") for ledger, spec in contract.get("ledgers", {}).items()
     }
-    return _form_of(found)
+    return _form_of(kinds)
 
 
 def shown_position(position: object, form: str | None) -> object:
-    """Return a position as its system writes it; what is no number of that form stays as it is.
+    """Return a position as its system writes it; a value that is not a number of that form is returned unchanged.
 
     >>> shown_position(21474865156, "ledger:entry:batch"), shown_position(8589935637, "file:offset")
     ('5:7:4', '2:1045')
@@ -59,15 +59,15 @@ def shown_position(position: object, form: str | None) -> object:
     ):
         return position
     parts: list[str] = []
-    rest: int = position
+    remaining: int = position
     for bits in reversed(_BITS[form][1:]):
-        parts.append(str(rest % (1 << bits)))
-        rest >>= bits
-    return ":".join([str(rest), *reversed(parts)])
+        parts.append(str(remaining % (1 << bits)))
+        remaining >>= bits
+    return ":".join([str(remaining), *reversed(parts)])
 
 
 def position_in(text: str) -> int | None:
-    """Return the number of a position as one of the systems writes it, None for another text.
+    """Return the number of a position that one of the systems wrote, None for any other text.
 
     >>> position_in("5:7:4"), position_in("2:1045"), position_in("5:1048576:0"), position_in("17")
     (21474865156, 8589935637, None, None)
@@ -85,7 +85,7 @@ def position_in(text: str) -> int | None:
 
 
 def _form_of(kinds: Mapping[str, Any]) -> str | None:
-    """Return the form of the log's positions; without a log, that of the positions that were committed."""
+    """Return the form of the log's positions, or of the committed ones if there is no log."""
     for ledger in (Ledger.LOG, Ledger.COMMITTED):
         if ledger.value in kinds:
             return _FORMS.get(kinds[ledger.value])

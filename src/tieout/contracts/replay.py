@@ -1,4 +1,4 @@
-"""What a contract says about repairing: who approves, where bodies are, where replays go, how the output is keyed."""
+"""A contract's section `replay`: approvers, the source of payloads, the replay target and the output's key."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tieout.model import Ledger
 _NAME = r"[A-Za-z_][A-Za-z0-9_]{0,62}"
 Column = Annotated[str, Field(pattern=rf"^{_NAME}$")]
 Table = Annotated[str, Field(pattern=rf"^{_NAME}(\.{_NAME})?$")]
-OWN_TOPIC: Final = "*"
+ORIGINAL_TOPIC: Final = "*"
 IDEMPOTENCE_HEADER: Final = "tieout-idempotence-key"
-"""The header that every message produced again carries."""
+"""The header of every replayed message."""
 ID_PREFIX: Final = "id:"
-"""What an approver begins with who is named by an id of Airflow's, and not by a name."""
+"""Prefix of an approver given by Airflow id instead of by name."""
 Approver = Annotated[str, Field(pattern=r"^\S(.{0,198}\S)?$")]
 Topic = Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9._-]{1,249})$")]
 

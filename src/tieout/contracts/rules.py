@@ -1,7 +1,7 @@
-"""What must hold between a contract's fields; each rule yields where it is broken and why.
+"""The rules between a contract's fields; each yields the path and the reason of every violation.
 
-The rules are those of docs/reference/contract.md and docs/reference/taxonomy.md. A setting that would have no
-effect is an error: its author believes that it has one.
+The rules are those of docs/reference/contract.md and docs/reference/taxonomy.md. A setting without effect is an error:
+its author expects an effect.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _READ_WHOLE: Final = (*POSITION_LEDGERS, Ledger.ASSIGNED)
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with a contract, and the path of the field that is."""
+    """A violated rule: the path of the field and the reason."""
 
     path: tuple[str | int, ...]
     reason: str
 
 
-def did_you_mean(found: str, known: Iterable[str]) -> str:
-    """Return `; did you mean x?` for the closest known name, else the list of them all.
+def did_you_mean(unknown: str, choices: Iterable[str]) -> str:
+    """Return `; did you mean x?` for the closest choice, else the list of all choices.
 
     >>> did_you_mean("colums", ["columns", "where"])
     '; did you mean columns?'
@@ -53,15 +53,15 @@ def did_you_mean(found: str, known: Iterable[str]) -> str:
     >>> did_you_mean("COLUMNS", ["columns", "where"])
     '; did you mean columns?'
     """
-    names = list(known)
-    close = difflib.get_close_matches(found, names, n=1) or difflib.get_close_matches(
-        found.lower(), names, n=1
+    names = list(choices)
+    close = difflib.get_close_matches(unknown, names, n=1) or difflib.get_close_matches(
+        unknown.lower(), names, n=1
     )
     return f"; did you mean {close[0]}?" if close else f"; expected one of {', '.join(names)}"
 
 
 def rules_error(problems: tuple[Problem, ...]) -> PydanticCustomError:
-    """Return one error that carries all broken rules, readable by people and by `loading`."""
+    """Return one error with all violated rules, as text and as a value for `loading`."""
     lines = "; ".join(f"{'.'.join(map(str, path))}: {reason}" for path, reason in problems)
     return PydanticCustomError(RULES_ERROR, "{lines}", {"lines": lines, "problems": problems})
 
@@ -122,11 +122,11 @@ def _ledgers(contract: Contract) -> Iterator[Problem]:
 
 def _columns(contract: Contract) -> Iterator[Problem]:
     for ledger, spec in contract.ledgers.items():
-        known = CANONICAL_COLUMNS[ledger]
+        columns = CANONICAL_COLUMNS[ledger]
         for name in spec.columns:
-            if name not in known:
+            if name not in columns:
                 path = ("ledgers", ledger.value, "columns", name)
-                yield Problem(path, f"the ledger {ledger} has no such column{did_you_mean(name, known)}")
+                yield Problem(path, f"the ledger {ledger} has no such column{did_you_mean(name, columns)}")
 
 
 def _unknown(contract: Contract) -> Iterator[Problem]:
@@ -160,7 +160,7 @@ def _reach(contract: Contract) -> Iterator[Problem]:
     for ledger, spec in contract.ledgers.items():
         if spec.reach is None:
             continue
-        path, told = ("ledgers", ledger.value, "reach"), format_duration(spec.reach)
+        path, reach = ("ledgers", ledger.value, "reach"), format_duration(spec.reach)
         if contract.windows == "offsets":
             yield Problem(path, "has no effect with windows: offsets: a range of offsets begins at no time")
         elif ledger in _READ_WHOLE:
@@ -175,12 +175,12 @@ def _reach(contract: Contract) -> Iterator[Problem]:
         elif spec.reach < contract.margin:
             margin = format_duration(contract.margin)
             yield Problem(
-                path, f"{told} is shorter than margin = {margin}, which is read before every window"
+                path, f"{reach} is shorter than margin = {margin}, which is read before every window"
             )
 
 
 def _fold_by(contract: Contract) -> Iterator[Problem]:
-    known = CANONICAL_COLUMNS[Ledger.PRODUCED]
+    columns = CANONICAL_COLUMNS[Ledger.PRODUCED]
     for ledger, spec in contract.ledgers.items():
         path = ("ledgers", ledger.value, "fold_by")
         if spec.fold_by and ledger is not Ledger.PRODUCED:
@@ -191,9 +191,9 @@ def _fold_by(contract: Contract) -> Iterator[Problem]:
             )
         elif ledger is Ledger.PRODUCED:
             for name in spec.fold_by:
-                if name not in known:
+                if name not in columns:
                     yield Problem(
-                        path, f"the ledger {ledger} has no column {name}{did_you_mean(name, known)}"
+                        path, f"the ledger {ledger} has no column {name}{did_you_mean(name, columns)}"
                     )
 
 
@@ -220,16 +220,16 @@ def _consumption(contract: Contract) -> Iterator[Problem]:
 
 def _multiplicity(contract: Contract) -> Iterator[Problem]:
     multiplicity = contract.multiplicity
-    given = [name for name in ("effect_key", "count") if getattr(multiplicity, name) is not None]
-    if multiplicity.kind == "one_to_many" and len(given) != 1:
-        found = "both" if given else "neither"
+    declared = [name for name in ("effect_key", "count") if getattr(multiplicity, name) is not None]
+    if multiplicity.kind == "one_to_many" and len(declared) != 1:
+        found = "both" if declared else "neither"
         yield Problem(("multiplicity",), f"one_to_many: expected either effect_key or count, found {found}")
     if multiplicity.kind == "one_to_many" and contract.identity is Identity.CONTENT:
         yield Problem(("multiplicity",), "one_to_many needs ids or positions: equal contents have no parts")
     if multiplicity.kind == "one_to_many" and Ledger.DELIVERED not in contract.ledgers:
         yield Problem(("multiplicity",), "one_to_many needs the ledger delivered: a read is one effect")
     if multiplicity.kind != "one_to_many":
-        for name in given:
+        for name in declared:
             yield Problem(("multiplicity", name), f"has no effect with kind: {multiplicity.kind}")
 
 
@@ -260,8 +260,8 @@ def _alerts(contract: Contract) -> Iterator[Problem]:
 
 
 def _stars(contract: Contract) -> Iterator[Problem]:
-    """Find expressions that are all columns of a row, or all fields of one, where one value is needed."""
-    for path, text in _of_rows(contract):
+    """Find expressions such as `*` that stand for several columns or fields where one value is needed."""
+    for path, text in _row_expressions(contract):
         if _STAR.fullmatch(text.strip()):
             yield Problem(
                 path,
@@ -285,22 +285,22 @@ def _replay(contract: Contract) -> Iterator[Problem]:
 
 
 def _expressions(contract: Contract) -> Iterator[Problem]:
-    """Find expressions over other things than a row's columns, or with another value in every run."""
-    texts = [*_of_rows(contract)]
+    """Find expressions that use anything but the row's columns, or that change from run to run."""
+    texts = [*_row_expressions(contract)]
     if contract.multiplicity.effect_key is not None:
         texts.append((("multiplicity", "effect_key"), contract.multiplicity.effect_key))
     for ledger, spec in contract.ledgers.items():
         if isinstance(spec.coverage, CoverageSpec) and spec.coverage.complete_until is not None:
-            place = ("ledgers", str(ledger), "coverage", "complete_until")
-            texts.append((place, with_moment(spec.coverage.complete_until, "''")))
+            until_path = ("ledgers", str(ledger), "coverage", "complete_until")
+            texts.append((until_path, with_moment(spec.coverage.complete_until, "''")))
     for path, text in texts:
-        found = refused(text)
-        if found is not None:
-            yield Problem(path, refusal(found))
+        reason = refused(text)
+        if reason is not None:
+            yield Problem(path, refusal(reason))
 
 
-def _of_rows(contract: Contract) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the contract's Spark SQL over a source's rows, each with its place."""
+def _row_expressions(contract: Contract) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the contract's Spark SQL over a source's rows, each with its path."""
     for ledger, spec in contract.ledgers.items():
         for name, text in spec.columns.items():
             yield ("ledgers", str(ledger), "columns", name), text

@@ -109,7 +109,7 @@ Moment = Annotated[
     PlainSerializer(_format_moment, return_type=str, when_used="json"),
     WithJsonSchema({"anyOf": [{"const": "now"}, {"type": "string", "format": "date-time"}]}),
 ]
-"""A time, or the one at which a run reads its sources."""
+"""A time, or `now`: the time at which a run reads its sources."""
 Cron = Annotated[str, AfterValidator(check_cron)]
 Zone = Annotated[str, AfterValidator(_zone)]
 PartitionCount = Annotated[int, Field(ge=1, lt=1 << 31)]
@@ -117,4 +117,4 @@ ConnectionName = Annotated[str, AfterValidator(_connection)]
 Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1})]
 Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Setting = Annotated[str | int | float | bool, BeforeValidator(_setting)]
-"""A value of another system's own setting, kept as it was written."""
+"""The value of another system's setting, kept as written."""

@@ -1,4 +1,4 @@
-"""The JSON Schema of contracts, for editors that complete and check YAML while it is typed."""
+"""The JSON Schema of contracts, for completion and checks in editors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema, draft 2020-12, of a contract file.
 
-    It says which fields there are and what each holds; what must hold between them `load_contract` knows.
+    It describes the fields and their types; the rules between fields are checked by `load_contract` only.
     """
     return {"$schema": DIALECT, **_schema(Contract), "title": "Tieout contract"}
 
@@ -29,7 +29,7 @@ def json_schema() -> dict[str, Any]:
 def known_fields(
     path: tuple[str | int, ...], document: dict[str, Any], model: type[BaseModel]
 ) -> tuple[str, ...]:
-    """Return the names of the fields that may stand in the document's mapping at the path, in their order."""
+    """Return the names of the fields allowed in the document's mapping at the path, in order."""
     schema = _schema(model)
     nodes = list(_branches(schema, document, schema))
     value: Any = document
@@ -45,7 +45,7 @@ def known_fields(
 
 
 def _children(node: dict[str, Any], step: str | int) -> Iterator[dict[str, Any]]:
-    """Yield the schemas of what stands under a key or at an index of the node."""
+    """Yield the schema of the value under a key or at an index of the node."""
     if isinstance(step, int):
         child = node.get("items")
     else:
@@ -55,7 +55,7 @@ def _children(node: dict[str, Any], step: str | int) -> Iterator[dict[str, Any]]
 
 
 def _branches(node: dict[str, Any], value: object, schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the schemas without references or alternatives that may apply to the value."""
+    """Yield the schemas that may apply to the value, with references and alternatives resolved."""
     if "$ref" in node:
         yield from _branches(schema["$defs"][node["$ref"].rsplit("/", 1)[-1]], value, schema)
     for choice in (*node.get("anyOf", ()), *node.get("oneOf", ())):

@@ -1,4 +1,4 @@
-"""Finding secrets in a contract, where they must not be: contracts are committed, stored and shown."""
+"""Finds secrets in a contract, which must have none: contracts are committed, stored and shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD_IN_URL: Final = re.compile(r"[a-z][0-9+.:-]*://[^\s/@:]*:[^\s/@]+@", re.IGNORECASE)
-"""It begins at the last letter of the scheme: from each letter of it, the work would grow with the square of a word."""
+"""Matches from the scheme's last letter only: a match from every letter would take quadratic time."""
 
 _SECRET_TEXT: Final = re.compile(
     rf"{_PASSWORD_IN_URL.pattern}|\b(password|passwd|pwd|secret|token)\s*=\s*[^\s=]", re.IGNORECASE
@@ -26,7 +26,7 @@ Path = tuple[str | int, ...]
 
 
 def is_secret(text: str) -> bool:
-    """Return whether the text holds an address with a password, or names a password and gives it."""
+    """Return whether the text holds a URL with a password, or an assignment such as `password=…`."""
     return _SECRET_TEXT.search(text) is not None
 
 
@@ -39,19 +39,19 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def secrets_in(plain: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def secrets_in(node: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Yield the path of every value that looks like a secret, and a reason that does not repeat it.
 
-    SQL may name a column `token`; elsewhere a field of such a name is taken to hold one.
+    SQL may name a column `token`; elsewhere a field of such a name is treated as a secret.
     """
-    if isinstance(plain, dict):
-        for key, value in plain.items():
+    if isinstance(node, dict):
+        for key, value in node.items():
             if value and isinstance(value, str) and not _SQL & set(path) and _SECRET_NAME.search(key):
                 yield (*path, key), REASON
             else:
                 yield from secrets_in(value, (*path, key))
-    elif isinstance(plain, list):
-        for index, value in enumerate(plain):
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
             yield from secrets_in(value, (*path, index))
-    elif isinstance(plain, str) and (_PASSWORD_IN_URL if _SQL & set(path) else _SECRET_TEXT).search(plain):
+    elif isinstance(node, str) and (_PASSWORD_IN_URL if _SQL & set(path) else _SECRET_TEXT).search(node):
         yield path, REASON

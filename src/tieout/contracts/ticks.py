@@ -1,7 +1,7 @@
-"""The ticks of a contract's schedule, and the windows between them, for whoever has no Airflow.
+"""The ticks of a contract's schedule, and the windows between them, without Airflow.
 
-The same moments as those of Airflow's cron timetables, which `tests/dags/test_timetable.py` holds against these. A
-schedule that runs every hour follows the hours that pass where clocks are changed; any other follows the clock.
+They are equal to those of Airflow's cron timetables; `tests/dags/test_timetable.py` compares them. When clocks change,
+an hourly schedule follows elapsed hours; any other follows local time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tieout.model import Window
 
 _MINUTE: Final = timedelta(minutes=1)
 _FURTHEST_DAYS: Final = 366 * 9
-"""A 29th of February lies eight years ahead at most."""
+"""The next 29 February is at most eight years ahead."""
 
 
 def windows_from(contract: Contract, moment: datetime) -> Iterator[Window]:
-    """Yield the contract's windows from `moment` on that lie in its active time; none without a schedule."""
+    """Yield the contract's windows from `moment` on within its active time; none without a schedule."""
     if contract.schedule is None:
         return
     fields, zone = cron_fields(contract.schedule), ZoneInfo(contract.timezone)
@@ -39,32 +39,32 @@ def windows_from(contract: Contract, moment: datetime) -> Iterator[Window]:
 
 
 def latest_window(contract: Contract, now: datetime) -> Window | None:
-    """Return the last window that was over, grace included, by `now`; None where there was none."""
+    """Return the last window that ended, including its grace, by `now`, or None."""
     due = now - contract.grace
     for days in (1, 8, 40, _FURTHEST_DAYS):
-        found = None
+        latest = None
         for window in windows_from(contract, due - timedelta(days=days)):
             if window.end > due:
                 break
-            found = window
-        if found is not None:
-            return found
+            latest = window
+        if latest is not None:
+            return latest
     return None
 
 
 def _next_tick(fields: CronFields, zone: ZoneInfo, after: datetime) -> datetime:
     """Return the first tick later than `after`, in UTC."""
-    clock = after.astimezone(zone).replace(tzinfo=None)
-    scheduled = clock
+    local_time = after.astimezone(zone).replace(tzinfo=None)
+    scheduled = local_time
     while True:
-        scheduled = _next_on_the_clock(fields, scheduled)
-        tick = after + (scheduled - clock) if fields.is_hourly else _at(scheduled, zone)
+        scheduled = _next_local_time(fields, scheduled)
+        tick = after + (scheduled - local_time) if fields.is_hourly else _at(scheduled, zone)
         if tick > after:
             return tick.astimezone(UTC)
 
 
-def _next_on_the_clock(fields: CronFields, after: datetime) -> datetime:
-    """Return the first time on the clock that matches, later than `after`."""
+def _next_local_time(fields: CronFields, after: datetime) -> datetime:
+    """Return the first matching local time later than `after`."""
     first = after.replace(second=0, microsecond=0) + _MINUTE
     midnight = first.replace(hour=0, minute=0)
     for days in range(_FURTHEST_DAYS):
@@ -77,8 +77,8 @@ def _next_on_the_clock(fields: CronFields, after: datetime) -> datetime:
     raise UsageError("the schedule has no further tick: expected a day that comes again")
 
 
-def _at(clock: datetime, zone: ZoneInfo) -> datetime:
-    """Return the moment at which clocks show this: the second of two, and where they skip it, as much later."""
-    second = clock.replace(tzinfo=zone, fold=1)
-    is_skipped = second.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != clock
-    return clock.replace(tzinfo=zone, fold=0) if is_skipped else second
+def _at(local_time: datetime, zone: ZoneInfo) -> datetime:
+    """Return the moment of a local time: the later one if it occurs twice, and shifted forward if it is skipped."""
+    second = local_time.replace(tzinfo=zone, fold=1)
+    is_skipped = second.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local_time
+    return local_time.replace(tzinfo=zone, fold=0) if is_skipped else second

@@ -1,4 +1,4 @@
-"""Points in time as people write them: ISO 8601 with a zone, kept in UTC."""
+"""Parses and formats times: ISO 8601 with a zone, held in UTC."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 
 FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
-"""Times that no window can have are refused: arithmetic with them leaves what PostgreSQL or Python can hold."""
+"""Bounds of a window's times: arithmetic beyond them may exceed the range of PostgreSQL or Python."""
 
 
 def parse_time(text: str) -> datetime:
-    """Return the time that the text names, in UTC.
+    """Return the time of a text, in UTC.
 
     >>> parse_time("2026-11-20T11:00:00+01:00").isoformat()
     '2026-11-20T10:00:00+00:00'
 
     Raises:
-        ValueError: where the text is no ISO 8601 time, or has no zone.
+        ValueError: if the text is not an ISO 8601 time, or has no zone.
     """
     try:
         moment = datetime.fromisoformat(text)
@@ -34,13 +34,13 @@ def parse_time(text: str) -> datetime:
 
 
 def window_time(text: str) -> datetime:
-    """Return the time that the text names, in UTC, where a window can begin or end at it.
+    """Return the time of a text, in UTC, within the bounds of a window.
 
     >>> window_time("2026-11-20T10:00:00Z").year
     2026
 
     Raises:
-        ValueError: as `parse_time` does, and for a time before 1970 or after 2100.
+        ValueError: as for `parse_time`, and for a time before 1970 or after 2100.
     """
     moment = parse_time(text)
     if not FIRST <= moment <= LAST:

@@ -114,7 +114,7 @@ def _candidates(
     rows = rows.where(F.col(FAULT).isNull())
     numbers = numbers_in(rows)
     require_plain(
-        rows, spec.named_expressions(f"ledgers.{ledger}"), written=lambda text: exact(text, numbers)
+        rows, spec.expressions_by_path(f"ledgers.{ledger}"), written=lambda text: exact(text, numbers)
     )
     if spec.where is not None:
         rows = rows.where(F.expr(exact(spec.where, numbers)))

@@ -190,14 +190,14 @@ def _journal(text: str, place: str, ledger: Ledger) -> LedgerSample:
     bodies = [None if one.body is None else one.body.decode(errors="replace") for one in messages]
     fields = [column for column in fields_of(bodies) if column.name not in known]
     columns = (*properties, *fields, ColumnSample("value", "text", ()))
-    gives = (
+    reader_columns = (
         "topic",
         "partition",
         "offset",
         *(("record_timestamp",) if ledger is Ledger.LOG else ("at", "reason")),
     )
     options = (("destination", queue),)
-    return LedgerSample("", text, columns, count, ",", warnings, "kahadb", options, gives)
+    return LedgerSample("", text, columns, count, ",", warnings, "kahadb", options, reader_columns)
 
 
 def _literal(value: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tieout.brokers.cluster import Cluster
 from tieout.brokers.producing import Outgoing, produce_once
-from tieout.contracts import OWN_TOPIC, ReplayTarget
+from tieout.contracts import ORIGINAL_TOPIC, ReplayTarget
 from tieout.errors import ConnectionNotFoundError
 from tieout.orchestration.alerting import airflow_connection
 from tieout.orchestration.connections import export_connections
@@ -51,7 +51,7 @@ def _publish(plan: Mapping[str, Any], connection: str, topic: str, records: Sequ
 def _outgoing(record: Record, topic: str) -> Outgoing:
     """Return the record as it is produced; in a topic other than its own, its key decides the partition."""
     wanted, body = record.wanted, record.body
-    is_own = topic == OWN_TOPIC
+    is_own = topic == ORIGINAL_TOPIC
     return Outgoing(
         wanted.key,
         str(wanted.topic) if is_own else topic,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tieout.contracts import OWN_TOPIC, Contract
+from tieout.contracts import ORIGINAL_TOPIC, Contract
 from tieout.model import Window
 from tieout.replaying.planning import Plan, grouped
 
@@ -115,7 +115,7 @@ def destinations(plan: Plan, contract: Contract) -> list[tuple[str, str, int]]:
         own = f"topic {record.wanted.topic}"
         if to is not None and to.table is not None:
             place = f"table {to.table}, of {own}"
-        elif to is not None and to.topic != OWN_TOPIC:
+        elif to is not None and to.topic != ORIGINAL_TOPIC:
             place = f"topic {to.topic}, of {own}"
         else:
             place = own

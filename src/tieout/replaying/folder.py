@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from tieout.contracts import OWN_TOPIC, Contract
+from tieout.contracts import ORIGINAL_TOPIC, Contract
 from tieout.errors import UsageError
 from tieout.folders import replaced
 from tieout.model import Window
@@ -57,7 +57,7 @@ def target_of(contract: Contract) -> str:
         return FILES
     if to.table is not None:
         return f"table {to.table} of connection {to.connection}"
-    topic = "their own topics" if to.topic == OWN_TOPIC else f"topic {to.topic}"
+    topic = "their own topics" if to.topic == ORIGINAL_TOPIC else f"topic {to.topic}"
     return f"{topic} of connection {to.connection}"
 
 

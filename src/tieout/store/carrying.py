@@ -81,7 +81,7 @@ class Carrying:
         if not self.is_compared or found.get("class") not in JOINED or found.get("message_id") is None:
             return None
         message_id = str(found["message_id"])
-        before = message_id if self.after is None else self.after.id_there(message_id)
+        before = message_id if self.after is None else self.after.id_at_predecessor(message_id)
         if found["class"] == BreakClass.LOST:
             return Mark(_digest(message_id), None if before is None else _digest(before))
         return _mark_of_effects(found, message_id, before)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tieout.contracts.chains import whole_way
+from tieout.contracts.chains import whole_chain
 from tieout.model import Window
 from tieout.store import EarlierIncident
 from tieout.store.reader import Reader
@@ -66,7 +66,7 @@ def hop_lines(visit: Visit, reader: Reader, pipelines: Sequence[str]) -> dict[st
 def hops_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
     """Return the hops of a pipeline's chain in order; only the pipeline if it has no chain."""
     readable = visit.access.readable(visit.user, reader.pipelines())
-    return whole_way(pipeline, reader.predecessors(sorted(readable)))
+    return whole_chain(pipeline, reader.predecessors(sorted(readable)))
 
 
 def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tuple[Hop, ...]:

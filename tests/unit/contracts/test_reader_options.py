@@ -96,7 +96,7 @@ def test_the_docs_list_what_is_allowed_and_why() -> None:
     }
 
     assert listed == {
-        (file_format, name): (option.takes, option.reason)
+        (file_format, name): (option.expected, option.reason)
         for file_format, options in ALLOWED.items()
         for name, option in options.items()
     }

@@ -1,6 +1,6 @@
-"""Where a ledger's rows come from: one file and one entry in `Source` a kind.
+"""The sources of a ledger's rows: one module and one entry in `Source` per kind.
 
-The engine has a reader for each; this package says only how a contract describes them.
+The engine has a reader for each; this package defines only their description in a contract.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Source = Annotated[
 ]
 
 QUEUES: Final = frozenset({"kahadb", "kafka_share_group"})
-"""Kinds whose positions are always those of a queue, acknowledged one by one."""
+"""Kinds of queues, whose messages are acknowledged one by one."""
 
 __all__ = [
     "OFFSETS_TOPIC",

@@ -28,7 +28,7 @@ class KahaDbSource(Copy):
     @field_validator("destination")
     @classmethod
     def _is_queue(cls, value: str) -> str:
-        """Refuse what is no queue: the journal tells nothing of a topic's subscribers by message."""
+        """Refuse a destination that is not a queue: the journal has no per-message state of topic subscribers."""
         if value.startswith(("topic://", "temp-topic://", "temp-queue://", "/topic/")):
             raise ValueError(f"expected the name of a queue, found {value}")
         return value.removeprefix("queue://").removeprefix("/queue/")

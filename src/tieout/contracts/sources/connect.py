@@ -1,4 +1,4 @@
-"""The source kinds of Kafka Connect: files that a sink named by offsets, and the positions of source connectors."""
+"""The source kinds of Kafka Connect: files named by offsets, and the positions of source connectors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ RANGE_NAME: Final = (
     r"(?P<topic>[a-zA-Z0-9._-]+)\+(?P<partition>[0-9]+)"
     r"\+(?P<first>[0-9]+)\+(?P<last>[0-9]+)(?:\.[a-zA-Z0-9_.]+)?"
 )
-"""How the HDFS sink connector names a file: topic, partition, first and last offset.
+"""File names of the HDFS sink connector: topic, partition, first and last offset.
 
 Source: `HdfsSinkConnectorConstants.COMMITTED_FILENAME_PATTERN` of confluentinc/kafka-connect-hdfs.
 """
 NAME_PARTS: Final = ("topic", "partition", "first", "last")
-"""The groups that a pattern of names must have."""
+"""The groups that a pattern of file names must have."""
 
 
 class ConnectFilesSource(Copy):
@@ -46,11 +46,11 @@ class ConnectFilesSource(Copy):
             raise ValueError(
                 f"pattern: expected a regular expression, found one that is none: {error}"
             ) from None
-        missing = [name for name in NAME_PARTS if name not in groups]
-        if missing:
+        missing_groups = [name for name in NAME_PARTS if name not in groups]
+        if missing_groups:
             raise ValueError(
                 f"pattern: expected the groups {', '.join(f'(?P<{name}>…)' for name in NAME_PARTS)}, "
-                f"found none called {', '.join(missing)}"
+                f"found none called {', '.join(missing_groups)}"
             )
         return self
 
@@ -84,11 +84,11 @@ class ConnectOffsetsSource(Copy):
         origins = {"path": self.path, "connection": self.connection, "segments": self.segments}
         found = [name for name, value in origins.items() if value is not None]
         if len(found) != 1:
-            told = " and ".join(found) or "none"
-            raise ValueError(f"expected one of path, connection and segments, found {told}")
+            found_text = " and ".join(found) or "none"
+            raise ValueError(f"expected one of path, connection and segments, found {found_text}")
         if (self.topic is None) != (found == ["path"]):
-            told = "none" if self.topic is None else "one beside path"
+            found_text = "none" if self.topic is None else "one beside path"
             raise ValueError(
-                f"expected a topic with connection and segments, and none with path, found {told}"
+                f"expected a topic with connection and segments, and none with path, found {found_text}"
             )
         return self

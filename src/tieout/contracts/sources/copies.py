@@ -1,4 +1,4 @@
-"""What every kind has that reads a copy: files that somebody took out of another system, at a time only they know."""
+"""The base of all source kinds that read a copy of another system's files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Copy(Model):
     taken_at: Moment | None = None
 
     def taken_time(self, now: datetime) -> datetime | None:
-        """Return when the evidence was as it is, where `now` is when it is read; None where nobody says."""
+        """Return the time of the evidence, with `now` as the time of reading; None if `taken_at` is not given."""
         return now if self.taken_at == "now" else self.taken_at
 
     @property
     def has_own_times(self) -> bool:
-        """Whether the files are the system's own, so that they have the times at which it wrote them."""
+        """Whether the files are the system's own, so that their modification times are those of its writes."""
         return self.taken_at == "now"

@@ -36,7 +36,7 @@ A relative path starts at the contract's folder.
 
 
 TABLE_FORMATS: Final = frozenset({"delta", "iceberg"})
-"""Formats of which a path is a table's folder, and the rows are those of its current snapshot."""
+"""Table formats: a path is a table's folder, and the rows are those of its current snapshot."""
 
 
 class FilesSource(Model):
@@ -49,7 +49,7 @@ class FilesSource(Model):
 
     @property
     def is_table(self) -> bool:
-        """Whether each path is a table, which says itself which of its files count."""
+        """Whether each path is a table, whose metadata lists its current files."""
         return self.format in TABLE_FORMATS
 
     @property

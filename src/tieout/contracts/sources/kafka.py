@@ -1,4 +1,4 @@
-"""The source kinds of Kafka: what its brokers keep, and what its tools print of it."""
+"""The source kinds of Kafka: its brokers' data, and the output of its tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CleanupPolicy = Literal["delete", "compact", "compact,delete"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-"""Where Kafka keeps the positions of all groups."""
+"""The topic in which Kafka keeps the positions of all groups."""
 
 
 class KafkaSource(Model):
@@ -111,7 +111,7 @@ def _refuse_neither_or_both(connection: str | None, path: tuple[str, ...] | None
 
 
 def cluster_topic(source: object) -> tuple[str, str] | None:
-    """Return the connection and the topic of a source that is read from a running cluster, None for any other.
+    """Return the connection and topic of a source that is read from a running cluster, None for any other.
 
     >>> cluster_topic(KafkaOffsetsSource(connection="events", group="loader"))
     ('events', '__consumer_offsets')
@@ -129,5 +129,5 @@ def cluster_topic(source: object) -> tuple[str, str] | None:
         return None
     if isinstance(source, KafkaShareGroupSource):
         return source.connection, STATE_TOPIC
-    named = source.topic if isinstance(source, KafkaSource | ConnectOffsetsSource) else OFFSETS_TOPIC
-    return None if named is None else (source.connection, named)
+    topic = source.topic if isinstance(source, KafkaSource | ConnectOffsetsSource) else OFFSETS_TOPIC
+    return None if topic is None else (source.connection, topic)

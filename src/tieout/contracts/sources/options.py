@@ -1,8 +1,8 @@
-"""Options of Spark's readers that a contract may set, by format: those by which every row stays a row.
+"""Options of Spark's readers that a contract may set, by format: those that cannot drop a row.
 
 Spark has options that leave out files (`pathGlobFilter`, `modifiedAfter`), lines (`comment`, `mode: DROPMALFORMED`),
 columns (`mergeSchema`, `dropFieldIfAllNull`) or whatever fails (`ignoreCorruptFiles`), and every version brings more.
-Evidence that is left out is not missed, so only what is listed here is passed on. Spark takes names in any capitals.
+Evidence that is left out goes unnoticed, so only the options listed here are allowed. Names are case-insensitive.
 
 Source: "Generic File Source Options", "JSON Files", "CSV Files", "Parquet Files" of Spark SQL's guide.
 """
@@ -18,9 +18,9 @@ from tieout.contracts.secrets import REASON, is_secret_name
 
 @dataclass(frozen=True)
 class Option:
-    """One option: what it takes, a test of the value as text, and why no row can get lost by it."""
+    """One option: its expected value, a test of the value as text, and why it cannot drop a row."""
 
-    takes: str
+    expected: str
     is_value: Callable[[str], bool]
     reason: str
 
@@ -82,9 +82,9 @@ ALLOWED: Final[Mapping[str, Mapping[str, Option]]] = {
     },
     "orc": {},
 }
-"""The options of each format of files; tables have none, as theirs say which snapshot is read."""
-_SAME: Final = {"delimiter": "sep"}
-"""Spark's second names."""
+"""The options of each file format; tables have none, as theirs would select a snapshot."""
+_ALIASES: Final = {"delimiter": "sep"}
+"""Spark's aliases."""
 
 
 def allowed_options(file_format: str, options: Mapping[str, str | int | float | bool]) -> dict[str, str]:
@@ -94,27 +94,27 @@ def allowed_options(file_format: str, options: Mapping[str, str | int | float | 
     {'sep': ';', 'nullValue': '-'}
 
     Raises:
-        ValueError: for an option that is not allowed, that is there twice, or whose value is none for it.
+        ValueError: if an option is not allowed, is given twice, or has an invalid value.
     """
     allowed = ALLOWED.get(file_format, {})
     names = {name.lower(): name for name in allowed}
-    found: dict[str, str] = {}
-    for given, value in options.items():
-        name = names.get(_SAME.get(given.lower(), given.lower()))
+    spark_options: dict[str, str] = {}
+    for option, value in options.items():
+        name = names.get(_ALIASES.get(option.lower(), option.lower()))
         if name is None:
-            if is_secret_name(given):
-                raise ValueError(f"options.{given}: {REASON}")
+            if is_secret_name(option):
+                raise ValueError(f"options.{option}: {REASON}")
             raise ValueError(
-                f"options.{given}: expected {_listed(allowed)} for {file_format}, as other options can leave out "
+                f"options.{option}: expected {_listed(allowed)} for {file_format}, as other options can leave out "
                 "files or rows of the evidence; remove it, or name the files in path and write where"
             )
-        if name in found:
-            raise ValueError(f"options.{given}: expected {name} once, found it twice; remove one")
+        if name in spark_options:
+            raise ValueError(f"options.{option}: expected {name} once, found it twice; remove one")
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if not allowed[name].is_value(text):
-            raise ValueError(f"options.{given}: expected {allowed[name].takes}, found {text!r}")
-        found[name] = text
-    return found
+            raise ValueError(f"options.{option}: expected {allowed[name].expected}, found {text!r}")
+        spark_options[name] = text
+    return spark_options
 
 
 def _listed(allowed: Mapping[str, Option]) -> str:

@@ -1,4 +1,4 @@
-"""The source kind of Kafka's share groups: what `__share_group_state` keeps of a group's way through a topic."""
+"""The source kind of Kafka's share groups: a group's acknowledgements in `__share_group_state`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tieout.contracts.sources.copies import Copy
 from tieout.contracts.sources.files import Paths
 
 STATE_TOPIC: Final = "__share_group_state"
-"""Where Kafka keeps what share groups acknowledged."""
+"""The topic in which Kafka keeps the acknowledgements of share groups."""
 _TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -35,7 +35,7 @@ class KafkaShareGroupSource(Copy):
     @field_validator("topic_id")
     @classmethod
     def _is_id(cls, value: str | None) -> str | None:
-        """Refuse what is no id as Kafka prints it."""
+        """Refuse a text that is not a topic id as Kafka prints it."""
         if value is not None and not _TOPIC_ID.fullmatch(value):
             raise ValueError(f"expected a topic's id as kafka-topics --describe prints it, found {value}")
         return value

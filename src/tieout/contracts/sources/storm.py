@@ -27,7 +27,7 @@ class TridentSource(Copy):
     @field_validator("root")
     @classmethod
     def _is_node(cls, value: str) -> str:
-        """Refuse what is no node below ZooKeeper's own root."""
+        """Refuse a path that is not below ZooKeeper's root."""
         if not value.startswith("/") or not value.strip("/"):
             raise ValueError(f"expected a path in ZooKeeper such as /transactional, found {value}")
         return value.rstrip("/")

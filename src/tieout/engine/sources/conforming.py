@@ -229,7 +229,7 @@ def _with_values(
     Beside them what `where` leaves out, of which only what the condition asks for has to be read.
     """
     place, numbers = f"ledgers.{ledger}", numbers_in(source)
-    require_plain(source, spec.named_expressions(place), written=lambda text: exact(text, numbers))
+    require_plain(source, spec.expressions_by_path(place), written=lambda text: exact(text, numbers))
     belongs, doubt, left_out = F.lit(True), F.lit(None).cast(StringType()), None
     if spec.where is not None and names:
         belongs = expression_of(source, spec.where, f"{place}.where", names, numbers)

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.contracts.expressions import OTHER_ROWS, REFUSED, SUBQUERY, refusal, refused, told
+from tieout.contracts.expressions import OTHER_ROWS, REFUSED, SUBQUERY, refusal, refusal_reason, refused
 from tieout.engine.sources.json_numbers import NUMBERS, bounded_times, exact_fields, rewritten
 from tieout.engine.sources.named_columns import is_path
 from tieout.errors import SourceError
@@ -145,13 +145,13 @@ def _refused_in(tree: Any) -> Iterator[str]:
     for node in _nodes(tree):
         name = str(node["class"])
         if name.endswith(f".{_COMPUTED_NAME}"):
-            yield told("identifier")
+            yield refusal_reason("identifier")
         elif not name.startswith(_EXPRESSIONS) and ".catalyst.plans." in name:
             yield SUBQUERY
         elif name.endswith(".UnresolvedFunction"):
             function = str(node.get("nameParts", "")).strip("[]").rpartition(", ")[2].lower()
             if function in REFUSED:
-                yield told(function)
+                yield refusal_reason(function)
 
 
 def _refused_by_plan(source: DataFrame, texts: list[str]) -> str | None:
@@ -163,7 +163,7 @@ def _refused_by_plan(source: DataFrame, texts: list[str]) -> str | None:
     for node in _nodes(json.loads(plan.toJSON())):
         package, _, name = str(node["class"]).rpartition(".")
         if name in _OF_THE_SESSION:
-            return told(_OF_THE_SESSION[name])
+            return refusal_reason(_OF_THE_SESSION[name])
         if f"{package}." == _OPERATORS and name not in _OF_ROWS:
             return OTHER_ROWS if name == "Window" else f"{name.lower()}: {_NO_ROW}"
     if not plan.deterministic():
