@@ -8,8 +8,8 @@ from typing import Any
 from tieout.contracts import Contract
 from tieout.errors import ContractError
 from tieout.linting import Finding
+from tieout.linting.findings_text import counted, findings_text
 from tieout.linting.linting import UNREADABLE
-from tieout.linting.telling import counted, findings_text
 from tieout.reporting.alerts import plain
 
 Checked = tuple[Contract, tuple[Finding, ...]]

@@ -1,6 +1,6 @@
-"""The linter: what a pipeline's settings let happen that its contract excludes.
+"""The linter: compares a pipeline's settings with the guarantee of its contract.
 
-`findings` needs a contract alone; `contradictions` holds declared settings against what a statement found.
+`findings` needs a contract only; `contradictions` compares declared settings with a statement's incidents.
 """
 
 from __future__ import annotations

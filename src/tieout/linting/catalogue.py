@@ -1,7 +1,7 @@
-"""The names of settings, by part of a pipeline: which ones a program knows, however a file writes them.
+"""The names of settings that each part's program knows, in any style of writing.
 
-Without them a file that wraps or renames its settings would look like one that sets nothing. Taken from the programs
-themselves: Kafka 3.9 and 4.0, librdkafka 2.16, and the documentation of the others.
+Without them a file that wraps or renames its settings would look empty. Taken from the programs themselves: Kafka 3.9
+and 4.0, librdkafka 2.16, and the documentation of the others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Final
 
-from tieout.linting.values import LOOKED_AT
+from tieout.linting.values import CHECKED_SETTINGS
 
 _CLIENT: Final = """
 bootstrap.servers client.dns.lookup client.id client.rack connections.max.idle.ms enable.metrics.push
@@ -92,7 +92,7 @@ _SPARK: Final = """
 kafka.bootstrap.servers subscribe subscribePattern assign endingOffsets maxOffsetsPerTrigger minPartitions
 includeHeaders topic
 """
-_NAMES: Final = {
+_KNOWN_NAMES: Final = {
     "producer": _CLIENT + _PRODUCER,
     "consumer": _CLIENT + _CONSUMER,
     "share_group": _CLIENT + "share.session.timeout.ms share.heartbeat.interval.ms max.poll.records group.id",
@@ -140,9 +140,9 @@ _FAMILIES: Final = {
     ),
     "activemq": ("wireFormat.", "transport."),
 }  # fmt: skip
-"""How names of settings begin, where there are too many, or users choose their ends; those without a dot have none."""
+"""Prefixes of names that are too many to list, or end as users choose; a prefix without a dot excludes dotted names."""
 
-_TELLING_FAMILIES: Final = {
+_DISTINCTIVE_FAMILIES: Final = {
     "producer": ("ssl.", "sasl."),
     "consumer": ("ssl.", "sasl."),
     "share_group": ("share.", "group.share."),
@@ -163,9 +163,9 @@ _TELLING_FAMILIES: Final = {
     "pulsar": ("managedLedger", "bookkeeper", "brokerService", "loadBalancer", "transactionCoordinator"),
     "activemq": ("wireFormat.",),
 }
-"""Beginnings that no other program's settings have at the top of a file."""
+"""Prefixes that no other program's settings have at the top of a file."""
 
-_OTHER_WORDS: Final = {
+_FRAMEWORK_NAMES: Final = {
     "producer": {"transactionidprefix": "transactional.id", "requiredacks": "acks"},
     "consumer": {
         "startoffset": "auto.offset.reset",
@@ -176,9 +176,9 @@ _OTHER_WORDS: Final = {
     "streams": {"deserializationexceptionhandler": "deserialization.exception.handler"},
     "activemq": {"jmstemplatedeliverymode": "persistent", "jmstemplatetimetolive": "timeToLive"},
 }
-"""What frameworks call a setting, without its separators."""
+"""Names of settings in frameworks, normalized."""
 
-_COMMON: Final = frozenset(
+_AMBIGUOUS_NAMES: Final = frozenset(
     (
         "name", "topic", "topics", "retries", "partitions", "connector", "format", "client.id", "group.id", "listeners",
         "security.protocol", "request.timeout.ms", "metric.reporters", "debug", "assign", "subscribe", "predicates",
@@ -188,44 +188,48 @@ _COMMON: Final = frozenset(
         "failure-strategy", "commit-strategy",
     )
 )  # fmt: skip
-"""Names that other programs have as well: where they stand says nothing about whose settings these are."""
+"""Names that other programs use too: they do not show which program a file configures."""
 
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL_CASE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATOR: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
-def squashed(name: str) -> str:
-    """Return the name without case and separators, in which all ways of writing it are one.
+def normalized(name: str) -> str:
+    """Return the name in lower case without separators, so that all styles of writing are equal.
 
-    >>> squashed("auto-offset-reset"), squashed("AutoOffsetReset"), squashed("AUTO_OFFSET_RESET")
+    >>> normalized("auto-offset-reset"), normalized("AutoOffsetReset"), normalized("AUTO_OFFSET_RESET")
     ('autooffsetreset', 'autooffsetreset', 'autooffsetreset')
     """
     return _SEPARATOR.sub("", name).lower()
 
 
 def tokens(text: str) -> tuple[str, ...]:
-    """Return the words that a name is made of, in lower case.
+    """Return the words of a name, in lower case.
 
     >>> tokens("consumerProperties"), tokens("order-consumer")
     (('consumer', 'properties'), ('order', 'consumer'))
     """
-    return tuple(word.lower() for word in _SEPARATOR.split(_HUMP.sub(" ", text)) if word)
+    return tuple(word.lower() for word in _SEPARATOR.split(_CAMEL_CASE.sub(" ", text)) if word)
 
 
 @cache
 def names_of(section: str) -> frozenset[str]:
-    """Return the names that the part's program knows, families left out."""
-    return frozenset(_NAMES[section].split()) | frozenset(LOOKED_AT[section])
+    """Return the names that the part's program knows, without families."""
+    return frozenset(_KNOWN_NAMES[section].split()) | frozenset(CHECKED_SETTINGS[section])
 
 
 @cache
-def _by_squash(section: str) -> dict[str, str]:
-    names = {squashed(name): name for name in sorted(names_of(section))}
-    return {**names, **{squashed(name): name for name in LOOKED_AT[section]}, **_OTHER_WORDS.get(section, {})}
+def _by_normalized_name(section: str) -> dict[str, str]:
+    names = {normalized(name): name for name in sorted(names_of(section))}
+    return {
+        **names,
+        **{normalized(name): name for name in CHECKED_SETTINGS[section]},
+        **_FRAMEWORK_NAMES.get(section, {}),
+    }
 
 
 def is_exact(section: str, name: str) -> bool:
-    """Return whether the part's program knows a setting that is written so.
+    """Return whether the part's program knows a setting of exactly this name.
 
     >>> is_exact("consumer", "auto.offset.reset"), is_exact("consumer", "auto-offset-reset")
     (True, False)
@@ -238,30 +242,30 @@ def is_exact(section: str, name: str) -> bool:
 
 
 def is_named(section: str, name: str) -> bool:
-    """Return whether a name, in any style, is one of the part's own, and not only one of a family's.
+    """Return whether a name, in any style, is a listed name of the part and not only a family's member.
 
     >>> is_named("spark", "failOnDataLoss"), is_named("spark", "spark.options.failOnDataLoss")
     (True, False)
     """
-    return name in names_of(section) or squashed(name) in _by_squash(section)
+    return name in names_of(section) or normalized(name) in _by_normalized_name(section)
 
 
 def known_name(section: str, name: str) -> str | None:
-    """Return the setting that is meant, in the program's own way of writing; None where none is known.
+    """Return the setting's name as the program writes it, or None if it is not known.
 
     >>> known_name("consumer", "auto-offset-reset"), known_name("consumer", "spring.kafka.x")
     ('auto.offset.reset', None)
     """
-    return name if is_exact(section, name) else _by_squash(section).get(squashed(name))
+    return name if is_exact(section, name) else _by_normalized_name(section).get(normalized(name))
 
 
-def is_telling(section: str, name: str) -> bool:
-    """Return whether a setting of that name says by itself that a part of this kind is configured here."""
-    return name in names_of(section) and name not in _COMMON
+def is_distinctive(section: str, name: str) -> bool:
+    """Return whether a setting of that name proves that a part of this kind is configured."""
+    return name in names_of(section) and name not in _AMBIGUOUS_NAMES
 
 
-def is_telling_alone(section: str, name: str) -> bool:
-    """Return whether one such setting at the top of a file says that the file is one of the part's."""
-    if name in _COMMON:
+def is_distinctive_alone(section: str, name: str) -> bool:
+    """Return whether one such setting at the top of a file proves that the file configures the part."""
+    if name in _AMBIGUOUS_NAMES:
         return name in ("topics", "group.id", "security.protocol")
-    return name in names_of(section) or name.startswith(_TELLING_FAMILIES[section])
+    return name in names_of(section) or name.startswith(_DISTINCTIVE_FAMILIES[section])

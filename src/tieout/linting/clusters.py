@@ -1,4 +1,4 @@
-"""The settings that a running cluster says it has: the broker's own, and before them those of the topic."""
+"""The settings of a running cluster: the broker's, overridden by those of the topic."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _PLACE: Final = "settings.broker"
 
 
 def cluster_settings(contract: Contract, connection: str) -> dict[str, str]:
-    """Return what the cluster says, and of the topic that the contract names; without secrets.
+    """Return the settings of the cluster and of the contract's topic, without secrets.
 
     Raises:
-        ConnectionNotFoundError: where the connection is not defined.
-        SourceError: where it is none to a cluster, or that does not answer, refuses, or has no such topic.
+        ConnectionNotFoundError: if the connection is not defined.
+        SourceError: if it is not a cluster's, or the cluster does not answer, refuses, or lacks the topic.
     """
     from tieout.brokers.cluster import Cluster  # noqa: PLC0415 - brings librdkafka
 
@@ -25,12 +25,12 @@ def cluster_settings(contract: Contract, connection: str) -> dict[str, str]:
 
 
 def _topic(contract: Contract) -> str | None:
-    """Return the topic whose messages are judged: the log's, else the first ledger's that is one."""
+    """Return the topic whose messages are judged: the log's, else that of the first ledger with a topic."""
     return next(iter(topics_of(contract)), None)
 
 
 def topics_of(contract: Contract) -> tuple[str, ...]:
-    """Return the topics that the contract's ledgers name, the log's first."""
+    """Return the topics of the contract's ledgers, the log's first."""
     order = (Ledger.LOG, *contract.ledgers)
     sources = (contract.ledgers[ledger].source for ledger in order if ledger in contract.ledgers)
     return tuple(dict.fromkeys(topic for source in sources if (topic := getattr(source, "topic", None))))

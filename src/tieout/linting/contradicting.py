@@ -1,7 +1,7 @@
-"""Settings that a statement contradicts: what was found cannot happen if the pipeline ran as declared.
+"""Settings that a statement contradicts: its incidents cannot happen if the pipeline ran as declared.
 
-Pure, of a contract and a statement as docs/reference/contract.md describes it. Only what the evidence proved counts: a
-class that no setting excludes, or a cause that is `unknown`, contradicts nothing.
+A pure function of a contract and a statement as docs/reference/contract.md describes it. Only proven facts count: a
+class that no setting excludes, or the cause `unknown`, contradicts nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tieout.model import BreakClass, Cause, Locus, Severity
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A setting, and the incidents that cannot be while it holds: of these classes, causes and loci; empty is any."""
+    """A setting and the incidents that it excludes, by classes, causes and loci; an empty tuple matches any."""
 
     name: str
     section: str
@@ -35,8 +35,8 @@ class Contradiction:
     why: str = ""
     source: str = ""
 
-    def meets(self, incident: Mapping[str, Any]) -> bool:
-        """Return whether the incident is one that the setting excludes."""
+    def excludes(self, incident: Mapping[str, Any]) -> bool:
+        """Return whether the setting excludes the incident."""
         return (
             incident["class"] in self.classes
             and (not self.causes or incident["cause"] in self.causes)
@@ -145,30 +145,30 @@ CONTRADICTIONS: Final = (
 
 
 def contradictions(contract: Contract, statement: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Return the declared settings that the statement's incidents contradict, each once, CRITICAL.
+    """Return one CRITICAL finding for each declared setting that the statement's incidents contradict.
 
-    `value` is what is declared, None where the claim rests on a default. Nothing is raised. A statement without
-    incidents, or a contract without settings, contradicts nothing.
+    `value` is the declared value, None for a default. Raises nothing. A statement without incidents, or a contract
+    without settings, has no contradictions.
     """
-    pipelines = tuple(declared(contract, asks=False).pipelines())
+    pipelines = tuple(declared(contract, query_clusters=False).pipelines())
     return tuple(
         finding
         for contradiction in CONTRADICTIONS
         if all(contradiction.is_claimed(pipeline) is True for pipeline in pipelines)
-        for finding in _found(contradiction, pipelines[0], statement)
+        for finding in _contradicted(contradiction, pipelines[0], statement)
     )
 
 
-def _found(
+def _contradicted(
     contradiction: Contradiction, pipeline: Pipeline, statement: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    incidents = [incident for incident in statement["incidents"] if contradiction.meets(incident)]
+    incidents = [incident for incident in statement["incidents"] if contradiction.excludes(incident)]
     if not incidents:
         return
     part, first = pipeline[contradiction.section], incidents[0]
     breaks = sum(incident["breaks"] for incident in incidents)
     place = f"{first['topic']}-{first['partition']}"
-    seen = f"{breaks} {first['class']} in {len(incidents)} incidents, the first in {place}"
+    observed = f"{breaks} {first['class']} in {len(incidents)} incidents, the first in {place}"
     yield Finding(
         rule=contradiction.name,
         severity=Severity.CRITICAL,
@@ -178,7 +178,7 @@ def _found(
         default="; ".join(default.words for default in part.defaults(contradiction.setting)),
         classes=tuple(name for name in contradiction.classes if any(i["class"] == name for i in incidents)),
         cause=next((cause for cause in contradiction.causes if cause == first["cause"]), None),
-        failure=f"declared: {contradiction.claims}. Found: {seen}; {contradiction.why}",
+        failure=f"declared: {contradiction.claims}. Found: {observed}; {contradiction.why}",
         advice="correct the declaration, or find what runs with other settings than these",
         source=contradiction.source,
         file=part.files.get(contradiction.setting),

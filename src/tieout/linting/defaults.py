@@ -1,7 +1,7 @@
-"""What settings are where nobody sets them, by program and version.
+"""The defaults of settings, by program and version.
 
-Only settings that a rule looks at. A row holds from `since` up to, but without, `until`; rows of one setting that
-differ in `where` alone hold at the same time, and nobody but the pipeline's author knows which applies.
+Only settings that a rule checks. A row holds from `since` up to but excluding `until`. Rows of one setting that differ
+only in `where` hold at the same time; only the pipeline's author knows which applies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tieout.linting.versions import Versions
 
 @dataclass(frozen=True)
 class Default:
-    """The value of a setting that is not set, in a range of a program's versions."""
+    """The default of a setting in a range of a program's versions."""
 
     software: str
     setting: str
@@ -26,7 +26,7 @@ class Default:
 
     @property
     def words(self) -> str:
-        """The value and when it holds.
+        """The value and its versions as text.
 
         >>> Default("java", "acks", "1", until="3.0").words
         '1 before 3.0'
@@ -37,9 +37,9 @@ class Default:
 
 
 CLIENTS: Final = ("java", "librdkafka", "kafka-python")
-"""The Kafka clients whose defaults are known. The clients of other languages that wrap librdkafka count as it."""
+"""The Kafka clients whose defaults are known. Clients that wrap librdkafka count as librdkafka."""
 
-OTHER_NAMES: Final = {
+CLIENT_ALIASES: Final = {
     "confluent-kafka": "librdkafka",
     "confluent-kafka-python": "librdkafka",
     "confluent-kafka-go": "librdkafka",
@@ -48,7 +48,7 @@ OTHER_NAMES: Final = {
 }
 
 OLDEST: Final = {"kafka": "2.1", "librdkafka": "1.0"}
-"""What is taken for the oldest version where a contract names none: what is older speaks to no current Kafka."""
+"""The oldest version assumed if a contract names none: older clients cannot talk to a current Kafka."""
 
 _KAFKA: Final = {0: 11, 1: 1, 2: 8, 3: 9, 4: None}
 RELEASED: Final[Mapping[str, Mapping[int, int | None]]] = {
@@ -56,8 +56,8 @@ RELEASED: Final[Mapping[str, Mapping[int, int | None]]] = {
     "librdkafka": {0: 11, 1: 9, 2: None},
     "kafka-python": {0: 10, 1: 4, 2: None, 3: None},
 }
-"""The last minor version of each major one, None where more may follow: Kafka's downloads, the releases of the others.
-What was never released is mistaken for another program's version, such as Java's own."""
+"""The last minor version of each major one, None if more may follow: Kafka's downloads, the releases of the others.
+A version that was never released is probably another program's, such as Java's."""
 
 _IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 
@@ -163,6 +163,6 @@ DEFAULTS: Final = (
 def defaults_of(software: tuple[str, ...], setting: str, versions: Versions) -> Iterator[Default]:
     """Yield the defaults of the setting that apply to some of the programs' versions."""
     for default in DEFAULTS:
-        is_meant = default.software in software and default.setting == setting
-        if is_meant and versions.overlap(default.since, default.until):
+        is_match = default.software in software and default.setting == setting
+        if is_match and versions.overlap(default.since, default.until):
             yield default

@@ -1,4 +1,4 @@
-"""What the linter says about one setting, as a value that text, JSON and pages are made from."""
+"""A finding of the linter about one setting, as a value for text, JSON and pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tieout.model import BreakClass, Cause, Severity
 
 @dataclass(frozen=True)
 class Finding:
-    """One declared setting, or default, that does not go with what the contract promises.
+    """One declared setting, or default, that is in conflict with the contract's guarantee.
 
-    `value` is what is declared, None where the default applies; `default` is that of the declared client and
-    version, empty where there is none. `classes` are what can follow, in the words of docs/reference/taxonomy.md,
-    empty where the program refuses to start or nothing could be said. A finding that is not certain holds for some
-    of the versions, or values, that the contract leaves open.
+    `value` is the declared value, None if the default applies; `default` is that of the declared client and version,
+    empty if there is none. `classes` are the possible consequences, by docs/reference/taxonomy.md; empty if the program
+    refuses to start or the consequence is not known. A finding that is not certain holds for only some of the versions
+    or values that the contract leaves open.
     """
 
     rule: str
@@ -34,12 +34,12 @@ class Finding:
 
     @property
     def subject(self) -> str:
-        """The setting and its value as one would write them: `producer.acks = 1`, `consumer.commits (not set)`."""
+        """The setting and its value: `producer.acks = 1`, `consumer.commits (not set)`."""
         name = f"{self.section}.{self.setting}" if self.setting else self.section
         return f"{name} (not set)" if self.value is None else f"{name} = {self.value}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the finding as JSON knows it."""
+        """Return the finding as JSON values."""
         return {
             "rule": self.rule,
             "severity": self.severity.value,

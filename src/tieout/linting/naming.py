@@ -1,4 +1,4 @@
-"""Settings under one name, and values under one word, where programs know several."""
+"""Canonical names and values of settings for which programs accept several."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from tieout.linting.catalogue import known_name
 
-_SAME: Final = {
+_ALIASES: Final = {
     "librdkafka": {
         "request.required.acks": "acks",
         "message.send.max.retries": "retries",
@@ -22,90 +22,93 @@ _SAME: Final = {
         "consumer.auto.offset.reset": "main.consumer.auto.offset.reset",
     },
 }
-"""Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
+"""Other names of a setting; if both are set, the more specific one counts, such as the topic's."""
 
 LAST_COUNTS: Final = "librdkafka"
-"""The program for which none of the names is more particular: what is set last counts."""
+"""The program for which neither name is more specific: the last one set counts."""
 
-_ANY_CASE: Final = {
+_CASE_INSENSITIVE: Final = {
     "spark": ("checkpointLocation", "failOnDataLoss", "startingOffsets", "kafka.isolation.level")
 }
-"""Settings that a program knows in whatever case they are written."""
+"""Settings whose names are case-insensitive."""
 
 _RETENTION: Final = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
-"""Settings that say `retention.ms` in another unit, the one that counts first."""
+"""Settings equal to `retention.ms` in another unit (milliseconds per unit), by precedence."""
 
-_TRUTHS: Final = ("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store", "journalSyncData")
-"""Settings that some programs take in more words than true and false."""
+_BOOLEANS: Final = ("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store", "journalSyncData")
+"""Boolean settings for which some programs accept other words than true and false."""
 
-_WORDS: Final = {
+_EQUIVALENT_VALUES: Final = {
     "-1": {"acks": "all"},
     "largest": {"auto.offset.reset": "latest"},
     "end": {"auto.offset.reset": "latest"},
     "smallest": {"auto.offset.reset": "earliest"},
     "beginning": {"auto.offset.reset": "earliest"},
     "error": {"auto.offset.reset": "none"},
-    **{word: dict.fromkeys(_TRUTHS, "true") for word in ("t", "1", "yes", "on", "y")},
-    **{word: dict.fromkeys(_TRUTHS, "false") for word in ("f", "0", "no", "off", "n")},
+    **{word: dict.fromkeys(_BOOLEANS, "true") for word in ("t", "1", "yes", "on", "y")},
+    **{word: dict.fromkeys(_BOOLEANS, "false") for word in ("f", "0", "no", "off", "n")},
 }
-"""Values that mean the same as another."""
+"""Values that are equivalent to the canonical one."""
 
 STYLED: Final = ("kafka-python", "confluent-kafka-dotnet")
-"""Clients that write the names of settings in another way than the programs below them."""
+"""Clients with their own style of setting names."""
 
 
 def meaning(setting: str, value: str) -> str:
-    """Return the value as the rules know it, in lower case.
+    """Return the canonical value, in lower case.
 
     >>> meaning("acks", "-1"), meaning("auto.offset.reset", "Smallest")
     ('all', 'earliest')
     """
     lower = value.lower()
-    return _WORDS.get(lower, {}).get(setting, lower)
+    return _EQUIVALENT_VALUES.get(lower, {}).get(setting, lower)
 
 
 def canonical(
     software: tuple[str, ...], settings: Mapping[str, str], *, is_ordered: bool = False
 ) -> dict[str, str]:
-    """Return the settings under the names that the rules know; `is_ordered` where they are in the order of setting."""
-    same = {other: name for program in software for other, name in _SAME.get(program, {}).items()}
+    """Return the settings under their canonical names; `is_ordered` says that their order is the file's."""
+    aliases = {alias: name for program in software for alias, name in _ALIASES.get(program, {}).items()}
     if is_ordered and software == (LAST_COUNTS,):
-        known = {same.get(name, name): value for name, value in settings.items()}
+        renamed_settings = {aliases.get(name, name): value for name, value in settings.items()}
     else:
-        renamed = {same[name]: value for name, value in settings.items() if name in same}
-        known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
-    cases = {name.lower(): name for program in software for name in _ANY_CASE.get(program, ())}
-    known = {cases.get(name.lower(), name): value for name, value in known.items()}
+        renamed = {aliases[name]: value for name, value in settings.items() if name in aliases}
+        renamed_settings = {
+            **renamed,
+            **{name: value for name, value in settings.items() if name not in aliases},
+        }
+    cases = {name.lower(): name for program in software for name in _CASE_INSENSITIVE.get(program, ())}
+    renamed_settings = {cases.get(name.lower(), name): value for name, value in renamed_settings.items()}
     if software == ("kafka",):
         for name, unit in _RETENTION.items():
-            if name in known and known[name].lstrip("-").isdigit():
-                known.setdefault("retention.ms", str(int(known[name]) * unit))
-    return known
+            if name in renamed_settings and renamed_settings[name].lstrip("-").isdigit():
+                renamed_settings.setdefault("retention.ms", str(int(renamed_settings[name]) * unit))
+    return renamed_settings
 
 
-def given_twice(
+def set_twice(
     software: tuple[str, ...], settings: Mapping[str, str], *, is_ordered: bool = False
 ) -> dict[str, str]:
-    """Return the settings that another name gives another value, and that name, where it is open which one counts.
+    """Return the settings with two values under two names, and the second name, if precedence is not known.
 
-    >>> given_twice(("librdkafka",), {"acks": "all", "request.required.acks": "1"})
+    >>> set_twice(("librdkafka",), {"acks": "all", "request.required.acks": "1"})
     {'acks': 'request.required.acks'}
-    >>> given_twice(("librdkafka",), {"acks": "all", "request.required.acks": "1"}, is_ordered=True)
+    >>> set_twice(("librdkafka",), {"acks": "all", "request.required.acks": "1"}, is_ordered=True)
     {}
     """
     if LAST_COUNTS not in software or (is_ordered and software == (LAST_COUNTS,)):
         return {}
     return {
-        name: other
-        for other, name in _SAME[LAST_COUNTS].items()
-        if other in settings
+        name: alias
+        for alias, name in _ALIASES[LAST_COUNTS].items()
+        if alias in settings
         and name in settings
-        and meaning(name, settings[other]) != meaning(name, settings[name])
+        and meaning(name, settings[alias]) != meaning(name, settings[name])
     }
 
 
 def restyled(section: str, name: str) -> str:
-    """Return the name of a setting as Kafka writes it, from a client that writes names in its own way.
+    """Return the name of a setting in Kafka's style, from a client with its own style.
 
     >>> [restyled("consumer", name) for name in ("enable_auto_commit", "AutoOffsetReset", "x_y")]
     ['enable.auto.commit', 'auto.offset.reset', 'x.y']

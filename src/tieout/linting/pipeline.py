@@ -1,7 +1,7 @@
-"""What is known of a pipeline's settings, with the defaults where nothing is set.
+"""The known settings of a pipeline, with defaults for those that are not set.
 
-Truth has three values here: a condition holds, does not hold, or may hold, because a default depends on a version that
-the contract does not name, a value is a placeholder that somebody else fills in, or a file was not understood.
+Truth has three values: a condition holds, does not hold, or may hold (None), because a default depends on a version
+that the contract does not name, a value is a placeholder, or a file was not understood.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ SECTIONS: Final = (
     "producer", "consumer", "share_group", "broker", "connect", "connector", "streams",
     "flink", "spark", "storm", "pulsar", "activemq",
 )  # fmt: skip
-"""The parts of a pipeline, in the order in which they are told."""
+"""The parts of a pipeline, in the order of the report."""
 
 STANDALONE: Final = "offset.storage.file.filename"
-"""What only a standalone worker of Kafka Connect has."""
+"""A setting that only a standalone worker of Kafka Connect has."""
 
 EXACTLY_ONCE: Final = ("exactly_once", "exactly_once_beta", "exactly_once_v2")
 
 
 def either(*truths: Truth) -> Truth:
-    """Return whether one of them holds.
+    """Return whether at least one truth holds.
 
     >>> either(False, None), either(None, True), either(False, False)
     (None, True, False)
@@ -39,7 +39,7 @@ def either(*truths: Truth) -> Truth:
 
 
 def both(*truths: Truth) -> Truth:
-    """Return whether all of them hold.
+    """Return whether all truths hold.
 
     >>> both(True, None), both(None, False), both(True, True)
     (None, False, True)
@@ -47,10 +47,10 @@ def both(*truths: Truth) -> Truth:
     return False if False in truths else None if None in truths else True
 
 
-def never(truth: Truth) -> Truth:
-    """Return whether it does not hold.
+def negated(truth: Truth) -> Truth:
+    """Return the negation of a truth.
 
-    >>> never(None), never(True)
+    >>> negated(None), negated(True)
     (None, False)
     """
     return None if truth is None else not truth
@@ -58,11 +58,11 @@ def never(truth: Truth) -> Truth:
 
 @dataclass(frozen=True)
 class Part:
-    """One section of a contract's settings: what is set, by whom, and what holds where nothing is set.
+    """One section of a contract's settings, with the file of each and the program's defaults.
 
-    `unknown` are settings whose value somebody else fills in, or which no program takes. `others` are values that may
-    count instead of the one that is set, None for one that nobody here knows. Of a file that was not understood nothing
-    is known.
+    `unknown` are settings whose value is a placeholder or is accepted by no program. `alternatives` are values that may
+    count instead of the one that is set, None for a value that is not known. Nothing is known of a file that was not
+    understood.
     """
 
     section: str
@@ -75,14 +75,14 @@ class Part:
     is_understood: bool = True
     is_client_known: bool = True
     is_complete: bool = True
-    others: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    alternatives: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def has(self, setting: str) -> bool:
         """Return whether the setting is set to something."""
         return bool(self.settings.get(setting))
 
     def text(self, setting: str) -> str | None:
-        """Return the value as it was written, None where it is not set."""
+        """Return the value as written, None if it is not set."""
         return self.settings.get(setting)
 
     def defaults(self, setting: str) -> tuple[Default, ...]:
@@ -90,42 +90,45 @@ class Part:
         return tuple(defaults_of(self.software, setting, self.versions))
 
     def values(self, setting: str) -> tuple[str | None, ...]:
-        """Return the values that may apply, in lower case; None is one that nobody here knows."""
+        """Return the values that may apply, in lower case; None stands for an unknown value."""
         value = self.settings.get(setting)
         if value is not None:
             if setting in self.unknown:
                 return (None,)
-            others = self.others.get(setting, ())
+            alternatives = self.alternatives.get(setting, ())
             return (
                 meaning(setting, value),
-                *(None if other is None else meaning(setting, other) for other in others),
+                *(
+                    None if alternative is None else meaning(setting, alternative)
+                    for alternative in alternatives
+                ),
             )
         if not self.is_understood:
             return (None,)
-        known = self.defaults(setting)
-        values = {default.value.lower() for default in known}
-        is_everywhere = {default.software for default in known} == set(self.software)
-        is_all = self.is_complete and (is_everywhere or not known)
+        defaults = self.defaults(setting)
+        values = {default.value.lower() for default in defaults}
+        is_everywhere = {default.software for default in defaults} == set(self.software)
+        is_all = self.is_complete and (is_everywhere or not defaults)
         return (*values,) if is_all else (*values, None)
 
-    def is_any(self, setting: str, *wanted: str) -> Truth:
-        """Return whether the setting is one of the values; without value or default it is none of them."""
-        held = [None if value is None else value in wanted for value in self.values(setting)]
-        if not held or not any(each is not False for each in held):
+    def is_any(self, setting: str, *expected: str) -> Truth:
+        """Return whether the setting has one of the values; False without value and default."""
+        truths = [None if value is None else value in expected for value in self.values(setting)]
+        if not truths or not any(each is not False for each in truths):
             return False
-        return True if all(held) else None
+        return True if all(truths) else None
 
     def is_below(self, setting: str, limit: float) -> Truth:
         """Return whether the setting is a number below the limit."""
-        held: list[Truth] = []
+        truths: list[Truth] = []
         for value in self.values(setting):
             try:
-                held.append(float(value or "") < limit)
+                truths.append(float(value or "") < limit)
             except ValueError:
-                held.append(None)
-        if not held or not any(each is not False for each in held):
+                truths.append(None)
+        if not truths or not any(each is not False for each in truths):
             return False
-        return True if all(held) else None
+        return True if all(truths) else None
 
     def runs_since(self, version: str) -> Truth:
         """Return whether the part runs that version or a later one."""
@@ -136,7 +139,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Something about the declaration itself: a file that does not read, a word that means nothing here."""
+    """A problem of the declaration itself: an unreadable file, or a value that is not known."""
 
     rule: str
     section: str
@@ -148,13 +151,13 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A contract with everything that is declared about how its pipeline is set."""
+    """A contract with all declared settings of its pipeline."""
 
     contract: Contract
     parts: Mapping[str, Part]
 
     def __getitem__(self, section: str) -> Part:
-        """Return a section, an empty one where the contract does not have it."""
+        """Return a section; it is empty if the contract does not have it."""
         return self.parts[section]
 
     @property
@@ -164,7 +167,7 @@ class Pipeline:
 
     @property
     def has_exact_sources(self) -> Truth:
-        """Whether Connect's workers write sources in transactions, which a standalone worker never does."""
+        """Whether Connect's workers write source records in transactions; a standalone worker never does."""
         connect = self["connect"]
         is_standalone = connect.has(STANDALONE)
         return both(not is_standalone, connect.is_any("exactly.once.source.support", "enabled"))
@@ -173,11 +176,11 @@ class Pipeline:
     def has_transactions(self) -> Truth:
         """Whether the topic's records are written in transactions."""
         connect, streams, producer = self["connect"], self["streams"], self["producer"]
-        known = (
+        truths = (
             producer.has("transactional.id"),
             self.has_exact_sources if connect.is_declared else False,
             streams.is_any("processing.guarantee", *EXACTLY_ONCE) if streams.is_declared else False,
         )
-        if True in known or producer.is_declared or connect.is_declared or streams.is_declared:
-            return either(*known)
+        if True in truths or producer.is_declared or connect.is_declared or streams.is_declared:
+            return either(*truths)
         return None

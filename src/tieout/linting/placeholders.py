@@ -1,4 +1,4 @@
-"""Placeholders: what stands in a settings file until a build, a deployment or the program itself puts a value there."""
+"""Placeholders in settings files, which a build, a deployment or the program replaces by a value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACEHOLDER: Final = re.compile(
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether somebody else fills in the text, or a part of it.
+    """Return whether the text contains a placeholder.
 
     >>> [is_placeholder(text) for text in ("${ACKS:all}", "{{ .Values.acks }}", "@acks@", "%(acks)s", "<acks>")]
     [True, True, True, True, True]

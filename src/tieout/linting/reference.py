@@ -1,4 +1,4 @@
-"""The reference page of the linter, made from its rules, so that it cannot say anything else than they do.
+"""The reference page of the linter, generated from its rules.
 
 `python -m tieout.linting.reference > docs/reference/linter.md` writes it; a test keeps it current.
 """
@@ -13,13 +13,13 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tieout.linting.contradicting import CONTRADICTIONS
-from tieout.linting.defaults import CLIENTS, DEFAULTS, OLDEST, OTHER_NAMES
+from tieout.linting.defaults import CLIENT_ALIASES, CLIENTS, DEFAULTS, OLDEST
 from tieout.linting.linting import DECLARATION
 from tieout.linting.pipeline import SECTIONS
-from tieout.linting.reading.frameworks import SETS
+from tieout.linting.reading.frameworks import FRAMEWORK_DEFAULTS
 from tieout.linting.rules import RULES
 from tieout.linting.rules.output import COMMITS, OUTPUT
-from tieout.linting.values import LOOKED_AT
+from tieout.linting.values import CHECKED_SETTINGS
 
 _PARTS: Final = {
     "producer": "A Kafka producer.",
@@ -51,7 +51,7 @@ def linter_page() -> str:
     environment = Environment(  # noqa: S701 - Markdown of our own rules, no page for a browser
         loader=PackageLoader("tieout.linting"), undefined=StrictUndefined, keep_trailing_newline=True
     )
-    environment.filters["words"] = _words
+    environment.filters["words"] = _code_list
     defaults = defaultdict(list)
     for default in DEFAULTS:
         defaults[default.software, default.setting].append(default.words)
@@ -63,34 +63,34 @@ def linter_page() -> str:
         defaults=defaults,
         contradictions=CONTRADICTIONS,
         clients=CLIENTS,
-        others=OTHER_NAMES,
+        others=CLIENT_ALIASES,
         oldest=OLDEST,
         commits=COMMITS,
         output=OUTPUT,
-        sets=SETS,
+        sets=FRAMEWORK_DEFAULTS,
         values={section: dict(_values(section)) for section in SECTIONS},
     )
 
 
 def _values(section: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings of a part that do not take any text, and what they take, by program where those differ."""
-    for setting, kinds in LOOKED_AT[section].items():
-        told = {
+    """Yield the settings of a part that accept only certain values, with these values, by program if they differ."""
+    for setting, kinds in CHECKED_SETTINGS[section].items():
+        expected = {
             program: " or ".join(
                 kind.expected + (f" from {kind.since}" if kind.since else "") for kind in each
             )
             for program, each in kinds.items()
             if not any(kind.is_free for kind in each)
         }
-        if told:
+        if expected:
             yield (
                 setting,
-                "; ".join(f"{program}: {words}" if program else words for program, words in told.items()),
+                "; ".join(f"{program}: {words}" if program else words for program, words in expected.items()),
             )
 
 
-def _words(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+def _code_list(values: Iterable[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
 
 
 if __name__ == "__main__":

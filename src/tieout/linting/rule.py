@@ -1,4 +1,4 @@
-"""What a rule of the linter is: a condition on the declared settings, and what can follow from it."""
+"""A rule of the linter: a condition on the declared settings, and its possible consequences."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ Condition = Callable[[Pipeline], Truth]
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing that can be wrong with a pipeline's settings.
+    """A possible problem of a pipeline's settings.
 
-    `fires` says in words when `holds` does. `severity` is that of a finding where one of the `classes` breaks the
-    guarantee; CRITICAL means that one ordinary failure (a process that dies, an answer that is lost) suffices, or that
-    the program refuses to start, WARNING that it takes two, or an operator's act. `source` is a page of public
-    documentation.
+    `fires` is the condition `holds` as text. `severity` applies if one of the `classes` breaks the guarantee: CRITICAL
+    if one ordinary failure (a crashed process, a lost response) is enough, or the program refuses to start; WARNING if
+    it takes two failures, or an operator's act. `source` is a page of public documentation.
     """
 
     name: str
@@ -50,7 +49,7 @@ def is_missing(section: str, setting: str) -> Condition:
 
 
 def reads_aborted(section: str, setting: str) -> Condition:
-    """Return the condition that a declared part reads what transactions took back, and the topic has transactions."""
+    """Return the condition that a declared part reads aborted records, and the topic has transactions."""
 
     def holds(pipeline: Pipeline) -> Truth:
         part = pipeline[section]

@@ -1,7 +1,7 @@
-"""The settings that rules look at, and the values that each program takes for them.
+"""The settings that rules check, and the values that each program accepts for them.
 
-A value outside of them is none: the program refuses it when it starts, or goes by something else than is written. Held
-against Kafka's own client 3.9 and librdkafka 2.16; from the documentation of the others.
+With any other value the program refuses to start, or uses another value than is written. Verified with Kafka's own
+client 3.9 and librdkafka 2.16; from the documentation of the others.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ _DURATION: Final = re.compile(
 
 @dataclass(frozen=True)
 class Kind:
-    """What a setting's values are: in words, and whether a program takes one, in which of its versions."""
+    """The accepted values of a setting: a description, a test, and the first version that accepts them."""
 
     expected: str
-    takes: Callable[[str], bool]
+    accepts: Callable[[str], bool]
     since: str = ""
     is_free: bool = False
 
 
-def _one_of(*words: str, in_any_case: bool = False) -> Kind:
-    lower = {word.lower() for word in words}
+def _one_of(*choices: str, in_any_case: bool = False) -> Kind:
+    lower_case = {choice.lower() for choice in choices}
 
-    def takes(value: str) -> bool:
-        return value.lower() in lower if in_any_case else value in words
+    def accepts(value: str) -> bool:
+        return value.lower() in lower_case if in_any_case else value in choices
 
-    *first, last = words
-    return Kind(f"{', '.join(first)} or {last}" if first else last, takes)
+    *first, last = choices
+    return Kind(f"{', '.join(first)} or {last}" if first else last, accepts)
 
 
 def _whole(least: int, most: int = _LONG) -> Kind:
-    def takes(value: str) -> bool:
+    def accepts(value: str) -> bool:
         return _WHOLE.fullmatch(value) is not None and least <= int(value) <= most
 
-    return Kind(f"a whole number of at least {least}", takes)
+    return Kind(f"a whole number of at least {least}", accepts)
 
 
 def _matching(expected: str, pattern: re.Pattern[str], since: str = "") -> Kind:
     return Kind(expected, lambda value: pattern.fullmatch(value) is not None, since)
 
 
-_ANY: Final = Kind("any text", lambda _: True, is_free=True)
+_ANY_TEXT: Final = Kind("any text", lambda _: True, is_free=True)
 _NAME: Final = Kind("a name", lambda _: True, is_free=True)
-"""Text of which only that it is there matters to a rule."""
+"""Text of which a rule checks only that it is not empty."""
 
-_TRUTH: Final = _one_of("true", "false", in_any_case=True)
-_LOOSE_TRUTH: Final = _one_of(
+_BOOLEAN: Final = _one_of("true", "false", in_any_case=True)
+_LOOSE_BOOLEAN: Final = _one_of(
     "true", "false", "yes", "no", "on", "off", "t", "f", "y", "n", "1", "0", in_any_case=True
 )
 _LEVELS: Final = ("read_committed", "read_uncommitted")
@@ -68,20 +68,24 @@ _LEVEL: Final = _one_of(*_LEVELS)
 _DURATION_KIND: Final = _matching("a duration, such as 10 s", _DURATION)
 
 Kinds = Mapping[str, tuple[Kind, ...]]
-"""By program the kinds of which one has to take the value; under an empty name those of every other program."""
+"""The accepted kinds of values by program; the empty name stands for all other programs."""
 
 
 def _all(*kinds: Kind) -> Kinds:
     return {"": kinds}
 
 
-_C_TRUTH: Final = _one_of("true", "false", "t", "f", "1", "0", in_any_case=True)
-_PYTHON_TRUTH: Final = _one_of("true", "false", "1", "0", in_any_case=True)
-_TRUTHS: Final[Kinds] = {"java": (_TRUTH,), "librdkafka": (_C_TRUTH,), "kafka-python": (_PYTHON_TRUTH,)}
+_C_BOOLEAN: Final = _one_of("true", "false", "t", "f", "1", "0", in_any_case=True)
+_PYTHON_BOOLEAN: Final = _one_of("true", "false", "1", "0", in_any_case=True)
+_BOOLEANS: Final[Kinds] = {
+    "java": (_BOOLEAN,),
+    "librdkafka": (_C_BOOLEAN,),
+    "kafka-python": (_PYTHON_BOOLEAN,),
+}
 
 
 def _c_number(least: int) -> Kind:
-    """Return numbers as C reads them, from the front: what follows them is not looked at."""
+    """Return the kind of numbers as C parses them: characters after the number are ignored."""
     return Kind(
         f"a whole number of at least {least}",
         lambda value: (
@@ -90,11 +94,11 @@ def _c_number(least: int) -> Kind:
     )
 
 
-def _numbers(least: int, *others: Kind) -> Kinds:
+def _numbers(least: int, *python_kinds: Kind) -> Kinds:
     return {
         "java": (_whole(least, _INT),),
         "librdkafka": (_c_number(least),),
-        "kafka-python": (_whole(least), *others),
+        "kafka-python": (_whole(least), *python_kinds),
     }
 
 
@@ -104,14 +108,14 @@ _RESETS: Final = (
     _matching("by_duration: and a duration", re.compile(r"by_duration:P[0-9DTHMS.]+"), since="4.0"),
 )
 
-LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
+CHECKED_SETTINGS: Final[Mapping[str, Mapping[str, Kinds]]] = {
     "producer": {
         "acks": {
             "java": (_ACKS,),
             "librdkafka": (_one_of("all", in_any_case=True), _whole(-1, 1000)),
             "kafka-python": (_ACKS,),
         },
-        "enable.idempotence": _TRUTHS,
+        "enable.idempotence": _BOOLEANS,
         "retries": _numbers(0, _one_of("inf")),
         "max.in.flight.requests.per.connection": _numbers(1),
         "transactional.id": _all(_NAME),
@@ -126,8 +130,8 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
             "librdkafka": (_one_of(*_LEVELS, in_any_case=True),),
             "kafka-python": (_LEVEL,),
         },
-        "enable.auto.commit": _TRUTHS,
-        "enable.auto.offset.store": _all(_C_TRUTH),
+        "enable.auto.commit": _BOOLEANS,
+        "enable.auto.offset.store": _all(_C_BOOLEAN),
         "auto.offset.reset": {
             "java": _RESETS,
             "librdkafka": (
@@ -137,10 +141,10 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
             ),
             "kafka-python": (_one_of("latest", "earliest", "none", "smallest", "largest"),),
         },
-        "listener.ack-mode": _all(_ANY),
+        "listener.ack-mode": _all(_ANY_TEXT),
         # of SmallRye's connector, which takes strategies that users write as well
-        "failure-strategy": _all(_ANY),
-        "commit-strategy": _all(_ANY),
+        "failure-strategy": _all(_ANY_TEXT),
+        "commit-strategy": _all(_ANY_TEXT),
         "dead-letter-queue.topic": _all(_NAME),
         "max.in.flight": _all(_c_number(1)),
     },
@@ -154,7 +158,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
     },
     "broker": {
         "min.insync.replicas": _all(_whole(1, _INT)),
-        "unclean.leader.election.enable": _all(_TRUTH),
+        "unclean.leader.election.enable": _all(_BOOLEAN),
         "replication.factor": _all(_whole(1, _INT)),
         "default.replication.factor": _all(_whole(1, _INT)),
         "offsets.topic.replication.factor": _all(_whole(1, _INT)),
@@ -171,24 +175,24 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "offset.flush.interval.ms": _all(_whole(0)),
         "offset.storage.file.filename": _all(_NAME),
         "producer.acks": _all(_ACKS),
-        "producer.enable.idempotence": _all(_TRUTH),
+        "producer.enable.idempotence": _all(_BOOLEAN),
         "consumer.auto.offset.reset": _all(*_RESETS),
         "consumer.isolation.level": _all(_LEVEL),
     },
     "connector": {
         "name": _all(_NAME),
-        "connector.class": _all(_ANY),
+        "connector.class": _all(_ANY_TEXT),
         "exactly.once.support": _all(_one_of("requested", "required", in_any_case=True)),
         # of sinks that write with JDBC; what they take differs from one to the next
-        "insert.mode": _all(_ANY),
-        "pk.mode": _all(_ANY),
-        "primary.key.mode": _all(_ANY),
+        "insert.mode": _all(_ANY_TEXT),
+        "pk.mode": _all(_ANY_TEXT),
+        "primary.key.mode": _all(_ANY_TEXT),
         "topics": _all(_NAME),
         "topics.regex": _all(_NAME),
         "errors.tolerance": _all(_one_of("none", "all")),
         "errors.deadletterqueue.topic.name": _all(_NAME),
         "producer.override.acks": _all(_ACKS),
-        "producer.override.enable.idempotence": _all(_TRUTH),
+        "producer.override.enable.idempotence": _all(_BOOLEAN),
         "consumer.override.auto.offset.reset": _all(*_RESETS),
         "consumer.override.isolation.level": _all(_LEVEL),
     },
@@ -197,11 +201,11 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "processing.guarantee": _all(
             _one_of("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
         ),
-        "deserialization.exception.handler": _all(_ANY),
-        "default.deserialization.exception.handler": _all(_ANY),
-        "production.exception.handler": _all(_ANY),
-        "default.production.exception.handler": _all(_ANY),
-        "processing.exception.handler": _all(_ANY),
+        "deserialization.exception.handler": _all(_ANY_TEXT),
+        "default.deserialization.exception.handler": _all(_ANY_TEXT),
+        "production.exception.handler": _all(_ANY_TEXT),
+        "default.production.exception.handler": _all(_ANY_TEXT),
+        "processing.exception.handler": _all(_ANY_TEXT),
         "replication.factor": _all(_whole(-1, _INT)),
         "commit.interval.ms": _all(_whole(0)),
         "producer.transaction.timeout.ms": _all(_whole(0, _INT)),
@@ -232,21 +236,21 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
     "spark": {
         "checkpointLocation": _all(_NAME),
         "spark.sql.streaming.checkpointLocation": _all(_NAME),
-        "failOnDataLoss": _all(_TRUTH),
+        "failOnDataLoss": _all(_BOOLEAN),
         "startingOffsets": _all(
             _one_of("earliest", "latest", in_any_case=True),
             _matching("offsets as JSON", re.compile(r'\s*\{\s*(".*)?\}\s*', re.DOTALL)),
         ),
         "kafka.isolation.level": _all(_LEVEL),
-        "spark.streaming.kafka.allowNonConsecutiveOffsets": _all(_TRUTH),
-        "kafka.enable.auto.commit": _all(_TRUTH),
+        "spark.streaming.kafka.allowNonConsecutiveOffsets": _all(_BOOLEAN),
+        "kafka.enable.auto.commit": _all(_BOOLEAN),
         "kafka.auto.offset.reset": _all(_one_of("latest", "earliest", "none")),
         # of DStreams, whose parameters are those of Kafka's own consumer
-        "enable.auto.commit": _all(_TRUTH),
+        "enable.auto.commit": _all(_BOOLEAN),
         "auto.offset.reset": _all(_one_of("latest", "earliest", "none")),
         "isolation.level": _all(_LEVEL),
-        "sink": _all(_ANY),
-        "api": _all(_ANY),
+        "sink": _all(_ANY_TEXT),
+        "api": _all(_ANY_TEXT),
     },
     "storm": {
         "processing.guarantee": _all(
@@ -254,62 +258,64 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         ),
         "topology.acker.executors": _all(_whole(0, _INT)),
         "topology.message.timeout.secs": _all(_whole(1, _INT)),
-        "enable.auto.commit": _all(_TRUTH),
-        "trident.state": _all(_ANY),
-        "trident.spout": _all(_ANY),
+        "enable.auto.commit": _all(_BOOLEAN),
+        "trident.state": _all(_ANY_TEXT),
+        "trident.spout": _all(_ANY_TEXT),
     },
     "pulsar": {
-        "brokerDeduplicationEnabled": _all(_TRUTH),
+        "brokerDeduplicationEnabled": _all(_BOOLEAN),
         "producerName": _all(_NAME),
         "sendTimeoutMs": _all(_whole(0)),
-        "topic": _all(_ANY),
+        "topic": _all(_ANY_TEXT),
         "ttlDurationDefaultInSeconds": _all(_whole(0)),
-        "journalSyncData": _all(_LOOSE_TRUTH),
+        "journalSyncData": _all(_LOOSE_BOOLEAN),
         "managedLedgerDefaultAckQuorum": _all(_whole(1, _INT)),
-        "acknowledgmentAtBatchIndexLevelEnabled": _all(_TRUTH),
+        "acknowledgmentAtBatchIndexLevelEnabled": _all(_BOOLEAN),
         "subscriptionType": _all(
             _one_of("Exclusive", "Failover", "Shared", "Key_Shared", "KeyShared", in_any_case=True)
         ),
     },
     "activemq": {
-        "acknowledgement": _all(_ANY),
-        "persistent": _all(_TRUTH),
-        "useAsyncSend": _all(_TRUTH),
-        "receipt": _all(_TRUTH),
+        "acknowledgement": _all(_ANY_TEXT),
+        "persistent": _all(_BOOLEAN),
+        "useAsyncSend": _all(_BOOLEAN),
+        "receipt": _all(_BOOLEAN),
         "journalDiskSyncStrategy": _all(_one_of("always", "periodic", "never", in_any_case=True)),
-        "enableJournalDiskSyncs": _all(_TRUTH),
+        "enableJournalDiskSyncs": _all(_BOOLEAN),
         "timeToLive": _all(_whole(0)),
-        "dropAll": _all(_TRUTH),
-        "ignoreMissingJournalfiles": _all(_TRUTH),
+        "dropAll": _all(_BOOLEAN),
+        "ignoreMissingJournalfiles": _all(_BOOLEAN),
     },
 }
 
 
-OWN: Final = ("commits", "output")
-"""Settings of Tieout's own, which every part may have."""
+OWN_SETTINGS: Final = ("commits", "output")
+"""Tieout's own settings, which every part may have."""
 
 
 def kinds_of(section: str, setting: str, software: tuple[str, ...]) -> tuple[Kind, ...]:
-    """Return the kinds of values that some of the programs take for the setting; none where nobody knows."""
-    kinds = LOOKED_AT[section].get(setting, {})
+    """Return the kinds of values that the programs accept for the setting; none if they are not known."""
+    kinds = CHECKED_SETTINGS[section].get(setting, {})
     return tuple(kind for program in software for kind in kinds.get(program, kinds.get("", ())))
 
 
 def refusal(
     section: str, setting: str, value: str, software: tuple[str, ...], versions: Versions
 ) -> str | None:
-    """Return what each of the programs would have taken, where none of them takes the value; else None."""
+    """Return the values that the programs accept, if none of them accepts this one; else None."""
     kinds = [kind for kind in kinds_of(section, setting, software) if versions.overlap(kind.since, "")]
-    if not kinds or any(kind.takes(value) for kind in kinds):
+    if not kinds or any(kind.accepts(value) for kind in kinds):
         return None
     return " or ".join(dict.fromkeys(kind.expected for kind in kinds))
 
 
-def is_mere_name(section: str, setting: str) -> bool:
-    """Return whether nothing follows from what the setting's text is, only from there being one."""
-    return (_NAME,) in LOOKED_AT[section].get(setting, {}).values()
+def is_name_only(section: str, setting: str) -> bool:
+    """Return whether rules check only that the setting has a value, not which."""
+    return (_NAME,) in CHECKED_SETTINGS[section].get(setting, {}).values()
 
 
 def is_free(section: str, setting: str) -> bool:
-    """Return whether some program takes any text for the setting."""
-    return any(kind.is_free for kinds in LOOKED_AT[section].get(setting, {}).values() for kind in kinds)
+    """Return whether some program accepts any text for the setting."""
+    return any(
+        kind.is_free for kinds in CHECKED_SETTINGS[section].get(setting, {}).values() for kind in kinds
+    )

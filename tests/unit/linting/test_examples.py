@@ -9,8 +9,8 @@ import pytest
 
 from tieout.contracts import load_contract
 from tieout.linting import contradictions, findings
+from tieout.linting.findings_text import findings_text
 from tieout.linting.reference import linter_page
-from tieout.linting.telling import findings_text
 from tieout.model import Severity
 from tieout.verdicts import Effect, effect_of
 

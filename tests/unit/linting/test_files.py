@@ -11,8 +11,8 @@ from tests.unit.linting.contracts import contract, lint
 from tieout.errors import SettingsFileError
 from tieout.linting import findings
 from tieout.linting.declaring import declared
+from tieout.linting.findings_text import findings_text
 from tieout.linting.reading import read_settings
-from tieout.linting.telling import findings_text
 from tieout.model import Severity
 
 PROPERTIES = r"""

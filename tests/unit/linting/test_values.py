@@ -13,11 +13,11 @@ from tests.unit.linting.contracts import contract
 
 from tieout.linting import Finding, findings
 from tieout.linting.defaults import DEFAULTS
+from tieout.linting.findings_text import findings_text
 from tieout.linting.pipeline import SECTIONS, Part, Pipeline
 from tieout.linting.rules import RULES
-from tieout.linting.rules.output import OWN_WORDS, WORDS_OF_PARTS
-from tieout.linting.telling import findings_text
-from tieout.linting.values import LOOKED_AT, refusal
+from tieout.linting.rules.output import OWN_VALUES, OWN_VALUES_OF_PARTS
+from tieout.linting.values import CHECKED_SETTINGS, refusal
 from tieout.linting.versions import ALL
 from tieout.model import Severity
 
@@ -239,7 +239,7 @@ def test_yaml_and_json_have_quotes_and_comments(tmp_path: Path) -> None:
 )
 def test_librdkafka_takes_what_the_linter_says_it_takes(setting: str, values: tuple[str, ...]) -> None:
     """Held against the client itself."""
-    section = "producer" if setting in LOOKED_AT["producer"] else "consumer"
+    section = "producer" if setting in CHECKED_SETTINGS["producer"] else "consumer"
 
     for value in values:
         is_taken = refusal(section, setting, value, ("librdkafka",), ALL) is None
@@ -290,10 +290,10 @@ def test_every_setting_that_a_rule_asks_for_has_its_values() -> None:
         rule.holds(Pipeline(contract({}), parts))
 
     for section, part in parts.items():
-        own = {*OWN_WORDS, *WORDS_OF_PARTS.get(section, {})}
+        own = {*OWN_VALUES, *OWN_VALUES_OF_PARTS.get(section, {})}
         assert part.asked
-        assert part.asked - own <= LOOKED_AT[section].keys(), section
+        assert part.asked - own <= CHECKED_SETTINGS[section].keys(), section
     for rule in RULES:
-        assert rule.setting in LOOKED_AT[rule.section] or rule.setting in OWN_WORDS
+        assert rule.setting in CHECKED_SETTINGS[rule.section] or rule.setting in OWN_VALUES
     for default in DEFAULTS:
-        assert any(default.setting in LOOKED_AT[section] for section in SECTIONS)
+        assert any(default.setting in CHECKED_SETTINGS[section] for section in SECTIONS)

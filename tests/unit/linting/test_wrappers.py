@@ -11,7 +11,7 @@ from tests.unit.linting.contracts import contract, lint
 
 from tieout.linting import contradictions
 from tieout.linting.declaring import declared
-from tieout.linting.telling import findings_text
+from tieout.linting.findings_text import findings_text
 from tieout.model import Severity
 
 SPRING = """

@@ -1,6 +1,6 @@
-"""Reading the settings of others' configuration files: their formats, wrappers and names.
+"""Reads settings from configuration files of other programs: their formats, wrappers and names.
 
-What looks like a secret is left out. Errors name file and line and never repeat what stands there.
+Possible secrets are left out. Errors name file and line and never repeat the content.
 """
 
 from __future__ import annotations

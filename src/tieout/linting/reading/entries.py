@@ -1,4 +1,4 @@
-"""One document of a settings file as a flat list of names and values, each name with the path on which it stands."""
+"""Flattens one document of a settings file into names and values, each name with its path."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tieout.linting.reading.trees import Tree, json_trees
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _PULSAR: Final = "PULSAR_PREFIX_"
-"""How Pulsar's images name variables that are settings, which keep their capital letters."""
+"""Prefix of variables that are settings in Pulsar's images; the case of the rest is kept."""
 
 _JSON_OF_SPRING: Final = "SPRING_APPLICATION_JSON"
-"""Spring's variable that holds settings as JSON, which count before those of other variables."""
+"""Spring's variable with settings as JSON, which override those of other variables."""
 
 _VALUE_FROM: Final = "valueFrom"
-"""How Kubernetes says that a variable's value stands in another resource."""
+"""Kubernetes' key for a variable whose value is in another resource."""
 
 _VARIABLES: Final = ("environment",)
-"""Where Docker Compose takes a variable without a value from what it is itself started with."""
+"""Keys below which Docker Compose takes a variable without a value from its own environment."""
 
-_MOST_WORDS: Final = 200
+_MOST_SEGMENTS: Final = 200
 _PAIR: Final = re.compile(r"([A-Za-z_%][\w.%-]*)=(.*)", re.DOTALL)
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One value and the segments of its name; from `leaf` on they are one key of the file, above it keys around it.
+    """One value and the segments of its name: from `leaf` on the file's last key, before it the enclosing keys.
 
-    In a file within the file the name begins at `root`, and stands in one of its documents.
+    In a file embedded in the file, the name starts at `root`, and `document` is the index of its document.
     """
 
     segments: tuple[str, ...]
@@ -44,24 +44,24 @@ class Entry:
 
 
 class Documents(list[Tree]):
-    """The documents of a file that stands as text within another one."""
+    """The documents of a file that is embedded as text in another one."""
 
 
 def key_of(entry: Entry) -> str:
-    """Return the name in its file as Spring compares names: in any case, with and without dashes and underscores."""
+    """Return the name in its file as Spring compares names: in lower case, without dashes and underscores."""
     return ".".join(entry.segments[entry.root :]).lower().replace("-", "").replace("_", "")
 
 
 def is_variable(entry: Entry) -> bool:
-    """Return whether it is written as an environment variable, which counts before all files of an application."""
+    """Return whether the name is an environment variable's, which overrides all files of an application."""
     return _VARIABLE.fullmatch(entry.written.rsplit(".", 1)[-1]) is not None
 
 
 def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
-    """Yield every value of the tree that is text.
+    """Yield every text value of the tree.
 
-    Lists of `NAME=value`, and of a `name` and a `value`, are mappings; other lists of mappings are so by their names,
-    and lists of texts are one text.
+    Lists of `NAME=value`, or of mappings with `name` and `value`, count as mappings; other lists of mappings are keyed
+    by their names, and lists of texts are joined by commas.
 
     >>> [(entry.written, entry.value) for entry in entries_of({"a": {"b.c": "1"}, "env": ["X_Y=2"]})]
     [('a.b.c', '1'), ('env.X_Y', '2')]
@@ -70,31 +70,31 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
         tree = _mapping(tree)
     inline: list[tuple[Tree, str]] = []
     for name, value in _filled_in(tree, written):
-        here = f"{written}.{name}" if written else name
+        path = f"{written}.{name}" if written else name
         segments = segments_of(name)
-        found = _json_in(value) if name == _JSON_OF_SPRING else None
-        if found is not None:
-            inline.append((found, here))
+        json_tree = _json_in(value) if name == _JSON_OF_SPRING else None
+        if json_tree is not None:
+            inline.append((json_tree, path))
         elif isinstance(value, Documents):
-            yield from _entries_within(value, (*above, *segments), here)
+            yield from _entries_of_documents(value, (*above, *segments), path)
         elif isinstance(value, list) and value and name not in _VARIABLES and _are_texts(value):
-            yield Entry((*above, *segments), len(above), ",".join(value), here)
+            yield Entry((*above, *segments), len(above), ",".join(value), path)
         elif isinstance(value, dict | list):
-            yield from entries_of(value, (*above, *segments), here)
+            yield from entries_of(value, (*above, *segments), path)
         elif value is not None:
-            yield Entry((*above, *segments), len(above), value, here)
-    for held, here in inline:
-        yield from entries_of(held, above, here)
+            yield Entry((*above, *segments), len(above), value, path)
+    for json_tree, path in inline:
+        yield from entries_of(json_tree, above, path)
 
 
-def _entries_within(documents: Documents, above: tuple[str, ...], written: str) -> Iterator[Entry]:
+def _entries_of_documents(documents: Documents, above: tuple[str, ...], written: str) -> Iterator[Entry]:
     for index, document in enumerate(documents):
         for entry in entries_of(document, above, written):
             yield replace(entry, root=len(above), document=index)
 
 
 def _filled_in(tree: dict[str, Any], written: str) -> Iterator[tuple[str, Any]]:
-    """Yield names and values, with a placeholder for what is set to a value that stands elsewhere.
+    """Yield names and values, with a placeholder for a value that is taken from elsewhere.
 
     >>> list(_filled_in({"A": {"valueFrom": {"secretKeyRef": {}}}, "B": None}, "environment"))
     [('A', '<valueFrom secretKeyRef>'), ('B', '$B')]
@@ -124,36 +124,36 @@ def _are_texts(items: list[Any]) -> bool:
 
 
 def segments_of(name: str) -> tuple[str, ...]:
-    """Return what a key is made of: `spring.kafka`, `properties[isolation.level]`, and as variable `SPRING_KAFKA`.
+    """Return the segments of a key: `spring.kafka`, `properties[isolation.level]`, or the variable `SPRING_KAFKA`.
 
-    A name of endless words is no setting, and a single one: each of its ends would be looked up.
+    A name with too many segments is returned whole: each of its suffixes would be looked up.
     """
-    if name.count(".") + name.count("_") > _MOST_WORDS:
+    if name.count(".") + name.count("_") > _MOST_SEGMENTS:
         return (name,)
     if name.startswith(_PULSAR):
         return (name.removeprefix(_PULSAR),)
     if _VARIABLE.fullmatch(name):
         return tuple(name.lower().split("_"))
-    plain = _BRACKETS.sub(r".\1", name)
-    return tuple(segment for segment in plain.split(".") if segment) or (name,)
+    dotted = _BRACKETS.sub(r".\1", name)
+    return tuple(segment for segment in dotted.split(".") if segment) or (name,)
 
 
 def _mapping(items: list[Any]) -> dict[str, Any]:
     pairs = [_PAIR.fullmatch(item) if isinstance(item, str) else None for item in items]
-    bare = [item for item in items if isinstance(item, str) and _VARIABLE.fullmatch(item)]
-    if any(pairs) or bare:
-        others = {f"[{i}]": item for i, item in enumerate(items) if not pairs[i] and item not in bare}
-        return {**others, **dict.fromkeys(bare), **{pair[1]: pair[2] for pair in pairs if pair}}
-    named: dict[str, Any] = {}
+    variables = [item for item in items if isinstance(item, str) and _VARIABLE.fullmatch(item)]
+    if any(pairs) or variables:
+        unnamed = {f"[{i}]": item for i, item in enumerate(items) if not pairs[i] and item not in variables}
+        return {**unnamed, **dict.fromkeys(variables), **{pair[1]: pair[2] for pair in pairs if pair}}
+    mapping: dict[str, Any] = {}
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            named[f"[{index}]"] = item
+            mapping[f"[{index}]"] = item
         elif isinstance(item.get("name"), str) and "value" in item:
-            named[item["name"]] = item["value"]
+            mapping[item["name"]] = item["value"]
         else:
             name = _name_of(item, index)
-            named[f"[{index}]" if name in named else name] = item
-    return named
+            mapping[f"[{index}]" if name in mapping else name] = item
+    return mapping
 
 
 def _name_of(item: dict[str, Any], index: int) -> str:

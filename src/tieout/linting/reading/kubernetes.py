@@ -21,9 +21,9 @@ _SECTIONS: Final = {
     "SparkApplication": ("spark",),
     "ScheduledSparkApplication": ("spark",),
 }
-"""Whose settings a resource of an operator holds; one of any other kind may hold anybody's."""
+"""The parts whose settings an operator's resource holds; a resource of another kind may hold any part's."""
 
-_HELD: Final = ("spec", "data", "stringData", "binaryData")
+_CONTENT_KEYS: Final = ("spec", "data", "stringData", "binaryData")
 
 
 def is_resource(tree: Any) -> bool:
@@ -32,7 +32,7 @@ def is_resource(tree: Any) -> bool:
 
 
 def resources(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the resources of a list, or the one that it is."""
+    """Yield the resources of a list, or the single resource."""
     items = tree.get("items")
     if tree["kind"].endswith("List") and isinstance(items, list):
         for item in items:
@@ -43,7 +43,7 @@ def resources(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def settings_in(resource: dict[str, Any], section: str) -> tuple[str, dict[str, Any] | None]:
-    """Return what the resource is called and what it sets of the part, None where it is another part's."""
+    """Return the resource's label and its settings for the part, None if it belongs to another part."""
     kind = str(resource["kind"])
     metadata = resource.get("metadata")
     name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
@@ -53,19 +53,19 @@ def settings_in(resource: dict[str, Any], section: str) -> tuple[str, dict[str, 
     spec = resource.get("spec")
     if kind in ("KafkaTopic", "KafkaConnector", "Connector") and isinstance(spec, dict):
         return label, _of_spec(kind, name, spec)
-    return label, {key: resource[key] for key in _HELD if isinstance(resource.get(key), dict)}
+    return label, {key: resource[key] for key in _CONTENT_KEYS if isinstance(resource.get(key), dict)}
 
 
 def _of_spec(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a topic's or connector's settings in Kafka's words."""
-    own = spec.get("config") or spec.get("configs") or {}
-    settings = dict(own) if isinstance(own, dict) else {}
+    """Return a topic's or connector's settings under Kafka's names."""
+    config = spec.get("config") or spec.get("configs") or {}
+    settings = dict(config) if isinstance(config, dict) else {}
     if kind == "KafkaTopic":
-        given = {
+        from_spec = {
             "replication.factor": spec.get("replicas"),
             "partitions": spec.get("partitions") or spec.get("partitionCount"),
             "topic": spec.get("topicName") or spec.get("name") or name,
         }
     else:
-        given = {"connector.class": spec.get("class"), "name": name, "tasks.max": spec.get("tasksMax")}
-    return {**settings, **{key: value for key, value in given.items() if value}}
+        from_spec = {"connector.class": spec.get("class"), "name": name, "tasks.max": spec.get("tasksMax")}
+    return {**settings, **{key: value for key, value in from_spec.items() if value}}

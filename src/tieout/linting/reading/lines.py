@@ -11,21 +11,20 @@ _SECTION: Final = re.compile(r"\[([^\[\]]+)\]\s*(?:[#;].*)?")
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _DOCUMENT: Final = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
-_DESCRIBED: Final = re.compile(r"(.*) sensitive=(?:true|false) synonyms=\{.*\}")
+_DESCRIBE_OUTPUT: Final = re.compile(r"(.*) sensitive=(?:true|false) synonyms=\{.*\}")
 _VARIABLE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:\s+#.*)?""")
 
 
 Section = dict[str, "str | Section"]
-"""Settings, and those of the sections among them."""
+"""Settings, and sections of further settings."""
 
 
 def properties(text: str) -> list[Section]:
     r"""Return the entries of Java properties, as `java.util.Properties.load` documents them; the last one counts.
 
-    What is given twice has the place of the last one. Several documents in one file, parted by `#---` as Spring has
-    them, are one mapping each. So is what stands below a name in brackets, which no Java program writes: what comes
-    after `[a]` holds in that section alone.
+    A key given twice has the position of the last one. Each of Spring's documents, separated by `#---`, is one
+    mapping. A name in brackets, which no Java program writes, starts a section: entries after `[a]` hold only in it.
 
     >>> properties("acks=1\nacks : all\n#---\nretries 3\n[a]\nacks=0")
     [{'acks': 'all'}, {'retries': '3', 'a': {'acks': '0'}}]
@@ -38,61 +37,61 @@ def _entries(text: str) -> Section:
     section = entries
     for line in _logical_lines(text):
         name = _SECTION.fullmatch(line)
-        found = _PROPERTY.match(line)
+        entry = _PROPERTY.match(line)
         if name:
-            held = entries.get(name[1].strip())
-            section = held if isinstance(held, dict) else {}
+            existing = entries.get(name[1].strip())
+            section = existing if isinstance(existing, dict) else {}
             entries[name[1].strip()] = section
-        elif found:
-            key = _unescaped(found[1])
+        elif entry:
+            key = _unescaped(entry[1])
             section.pop(key, None)
-            section[key] = _undescribed(_unescaped(found[2]).strip())
+            section[key] = _without_describe_suffix(_unescaped(entry[2]).strip())
     return entries
 
 
-def _undescribed(value: str) -> str:
-    """Return the value without what `kafka-configs --describe` prints behind it.
+def _without_describe_suffix(value: str) -> str:
+    """Return the value without the suffix that `kafka-configs --describe` prints after it.
 
-    >>> _undescribed("1 sensitive=false synonyms={DEFAULT_CONFIG:min.insync.replicas=1}")
+    >>> _without_describe_suffix("1 sensitive=false synonyms={DEFAULT_CONFIG:min.insync.replicas=1}")
     '1'
     """
-    found = _DESCRIBED.fullmatch(value)
-    return found[1] if found else value
+    match = _DESCRIBE_OUTPUT.fullmatch(value)
+    return match[1] if match else value
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    r"""Yield lines without comments and blanks; a line that ends in an odd number of backslashes goes on.
+    r"""Yield lines without comments and blanks; a line that ends in an odd number of backslashes continues.
 
     >>> list(_logical_lines("# note\nacks=\\\n  all\n\n! note\nretries 3"))
     ['acks=all', 'retries 3']
     """
-    begun = ""
+    continued = ""
     for line in text.splitlines():
         part = line.lstrip()
-        if not begun and (not part or part[0] in "#!"):
+        if not continued and (not part or part[0] in "#!"):
             continue
         if (len(part) - len(part.rstrip("\\"))) % 2:
-            begun += part[:-1]
+            continued += part[:-1]
             continue
-        yield begun + part
-        begun = ""
-    if begun:
-        yield begun
+        yield continued + part
+        continued = ""
+    if continued:
+        yield continued
 
 
 def _unescaped(text: str) -> str:
-    def meant(found: re.Match[str]) -> str:
-        sign = found[1]
-        return chr(int(sign[1:], 16)) if len(sign) > 1 else _ESCAPED.get(sign, sign)
+    def replaced(match: re.Match[str]) -> str:
+        escape = match[1]
+        return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
 
-    return _ESCAPE.sub(meant, text)
+    return _ESCAPE.sub(replaced, text)
 
 
 def flink_lines(text: str) -> dict[str, str]:
     r"""Return the entries of `flink-conf.yaml` as Flink before 2.0 reads it, which is not as YAML.
 
-    A line is a key, a colon, a blank and a value; `#` begins a comment wherever it stands; quotes are part of the
-    value; a line without such a colon is passed over; of a key given twice the last counts.
+    A line is a key, a colon, a blank and a value; `#` starts a comment anywhere; quotes are part of the value; a line
+    without such a colon is ignored; the last value of a duplicate key counts.
 
     >>> flink_lines("a.b: x: y # note\nc:\n  d: 1\na.b: 2")
     {'a.b': '2', 'd': '1'}
@@ -106,15 +105,15 @@ def flink_lines(text: str) -> dict[str, str]:
 
 
 def variables(text: str) -> dict[str, str]:
-    r"""Return the environment variables that a file such as `.env` sets; quotes around a value are none of it.
+    r"""Return the environment variables that a file such as `.env` sets, without quotes around values.
 
     >>> variables("export KAFKA_ACKS='all' # note\nB=1")
     {'KAFKA_ACKS': 'all', 'B': '1'}
     """
     entries = {}
     for line in text.splitlines():
-        found = None if line.lstrip().startswith("#") else _VARIABLE.fullmatch(line)
-        if found:
-            quoted = _QUOTED.fullmatch(found[2].strip())
-            entries[found[1]] = quoted[2] if quoted else found[2].split(" #", 1)[0].strip()
+        match = None if line.lstrip().startswith("#") else _VARIABLE.fullmatch(line)
+        if match:
+            quoted = _QUOTED.fullmatch(match[2].strip())
+            entries[match[1]] = quoted[2] if quoted else match[2].split(" #", 1)[0].strip()
     return entries

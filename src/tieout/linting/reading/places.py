@@ -1,7 +1,7 @@
-"""Where in a document settings of one part stand, under whatever names and wrappers.
+"""Finds the places in a document that hold settings of one part, under any names and wrappers.
 
-A program's settings may stand at the top, or below any number of keys: a connector's `config`, a framework's prefix, a
-container's environment. A name's longest end that the program knows is the setting, what is before it the place.
+A program's settings may be at the top, or below any number of keys: a connector's `config`, a framework's prefix, a
+container's environment. The longest suffix of a name that the program knows is the setting; the rest is the place.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tieout.linting.catalogue import (
+    is_distinctive,
+    is_distinctive_alone,
     is_exact,
     is_named,
-    is_telling,
-    is_telling_alone,
     known_name,
     tokens,
 )
 from tieout.linting.reading.entries import Entry
-from tieout.linting.reading.inert import handed_on_from, is_in_quotes, unknown_to_spring
-from tieout.linting.values import LOOKED_AT
+from tieout.linting.reading.inert import is_in_quotes, passed_through_from, unknown_to_spring
+from tieout.linting.values import CHECKED_SETTINGS
 
 _WRAPPERS: Final = frozenset(
     (
@@ -28,7 +28,7 @@ _WRAPPERS: Final = frozenset(
         "environment", "env", "spec", "data", "cfg", "conf", "overrides", "override", "stringdata", "parameters",
     )
 )  # fmt: skip
-"""Words that say nothing of whose settings they hold."""
+"""Words that do not show whose settings they hold."""
 
 _WRITERS: Final = frozenset(("producer", "producers", "outgoing"))
 _READERS: Final = frozenset(("consumer", "consumers", "incoming"))
@@ -39,32 +39,32 @@ _ROLES: Final = {
     "consumer": (_READERS, _WRITERS | _STREAMS | _ADMINS),
     "streams": (_STREAMS, _WRITERS | _READERS | _ADMINS),
 }
-"""Words in a place's path that say it is this part's, and that it is another's."""
+"""Words in a place's path that show that it belongs to this part, and to another part."""
 
-_SHARED: Final = frozenset(("default", "defaults", "common", "shared", "base", "global"))
-_BASES: Final = (
+_SHARED_NAMES: Final = frozenset(("default", "defaults", "common", "shared", "base", "global"))
+_INHERITED: Final = (
     (("kafka",), ("mp", "messaging")),
     (("mp", "messaging", "connector"), ("mp", "messaging")),
     (("spring", "kafka"), ("spring", "cloud", "stream")),
     (("spring", "cloud", "stream", "kafka", "binder"), ("spring", "cloud", "stream", "kafka", "bindings")),
     (("spring", "cloud", "stream", "kafka", "default"), ("spring", "cloud", "stream", "kafka", "bindings")),
 )
-"""Places whose settings hold in others, which are not below them: SmallRye's and Spring Cloud Stream's."""
+"""Places whose settings also apply to places that are not below them: SmallRye's and Spring Cloud Stream's."""
 
-_NOT_OF_STREAMS: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
-"""What Spring hands on to clients alone, and not to those of Streams. Docs: Spring Boot, Kafka Streams."""
+_CLIENTS_ONLY: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
+"""Settings that Spring passes to clients, but not to those of Streams. Docs: Spring Boot, Kafka Streams."""
 
 _SERVICES: Final = ("services",)
 
-_IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
-"""Parts of which a file says one, however it is ordered."""
+_SINGLE_PROGRAM: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
+"""Parts of which a file configures only one, possibly in several places."""
 
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Settings of one part that stand together; `written` has the name of each as the file has it."""
+    """Settings of one part in one place; `written` has the name of each as in the file."""
 
     name: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Place:
     path: Path = ()
 
     def over(self, other: Place) -> Place:
-        """Return both, where this one's settings count before the other's and come after them."""
+        """Return both places' settings; this one's override the other's and come after them."""
         return replace(
             self,
             settings={**_without(other.settings, self.settings), **self.settings},
@@ -85,67 +85,71 @@ def _without(settings: Mapping[str, str], others: Mapping[str, str]) -> dict[str
 
 
 def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False) -> list[Place]:
-    """Return the places of the document that hold settings of the part; none where nothing in it is one.
+    """Return the places of the document that hold settings of the part.
 
-    A place has what stands above it as well. With `any_style` a name may be written as the program does not write it
-    where others are as it does.
+    A place includes the settings of enclosing places. With `any_style` names may be in another style than the
+    program's, even next to names in the program's style.
     """
-    own = [
+    relevant = [
         entry
         for entry in entries
-        if section != "streams" or entry.segments[entry.root :][:3] not in _NOT_OF_STREAMS
+        if section != "streams" or entry.segments[entry.root :][:3] not in _CLIENTS_ONLY
     ]
-    groups = _role_of(section, _groups(section, own, any_style=any_style))
-    told = [path for path, group in groups.items() if _is_telling(section, path, group)]
-    leaves = [path for path in told if not any(_holds_in(path, other) for other in told)]
-    named = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
-    programs = {_program(path) for path in named}
-    places = [_whole(path, groups) for path in leaves if path in named or _program(path) not in programs]
-    return _joined(places) if section in _IN_PIECES else places
+    groups = _of_role(section, _groups(section, relevant, any_style=any_style))
+    of_part = [path for path, group in groups.items() if _is_of_part(section, path, group)]
+    innermost = [path for path in of_part if not any(_applies_to(path, nested) for nested in of_part)]
+    labelled = [path for path in innermost if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
+    programs = {_program(path) for path in labelled}
+    places = [
+        _with_inherited(path, groups)
+        for path in innermost
+        if path in labelled or _program(path) not in programs
+    ]
+    return _joined(places) if section in _SINGLE_PROGRAM else places
 
 
 def _program(path: Path) -> Path:
-    """Return the service of Docker Compose below which the place is: what one says is the part's is not another's."""
+    """Return the service of Docker Compose that contains the place: each service is a program of its own."""
     return path[:2] if path[:1] == _SERVICES else ()
 
 
 def _joined(places: list[Place]) -> list[Place]:
-    """Return what is one program's in several pieces, such as a source's options and a sink's, as one place."""
+    """Return the places of one program, such as a source's and a sink's options, as one place if they agree."""
     settings: dict[str, str] = {}
     for place in places:
         if any(settings.get(name, value) != value for name, value in place.settings.items()):
             return places
         settings |= place.settings
-    whole = places[0] if places else Place()
+    joined = places[0] if places else Place()
     for place in places[1:]:
-        whole = replace(whole.over(place), name="", path=())
-    return [whole] if places else []
+        joined = replace(joined.over(place), name="", path=())
+    return [joined] if places else []
 
 
 def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path, Place]:
-    """Return the settings by the path before them, wrappers left out; below more wrappers counts before below fewer."""
+    """Return the settings by path without wrappers; settings below more wrappers override those below fewer."""
     strong: list[tuple[Entry, int]] = []
     weak: list[tuple[Entry, int]] = []
     for entry in entries:
         at = _start(section, entry)
         if at is not None:
             (strong if at <= entry.leaf else weak).append((entry, at))
-    telling = {
+    distinctive = {
         entry.segments[:at]
         for entry, at in strong
-        if is_exact(section, _name(entry, at)) and is_telling(section, _name(entry, at))
+        if is_exact(section, _name(entry, at)) and is_distinctive(section, _name(entry, at))
     }
-    kept = [(entry, at) for entry, at in weak if _may_split(section, entry, at, telling)]
-    if () in telling and not any_style:
+    splittable = [(entry, at) for entry, at in weak if _may_split(section, entry, at, distinctive)]
+    if () in distinctive and not any_style:
         strong = [(entry, at) for entry, at in strong if at or is_exact(section, _name(entry, at))]
     groups: dict[Path, Place] = {}
-    order = {id(entry): index for index, entry in enumerate(entries)}
-    for entry, at in sorted([*strong, *kept], key=lambda found: (found[1], order[id(found[0])])):
+    order = {id(entry): at for at, entry in enumerate(entries)}
+    for entry, at in sorted([*strong, *splittable], key=lambda item: (item[1], order[id(item[0])])):
         name = _name(entry, at)
-        _add(groups, _plain(entry.segments[:at]), known_name(section, name) or name, entry)
-    known = {id(entry) for entry, _ in (*strong, *kept)}
+        _add(groups, _without_wrappers(entry.segments[:at]), known_name(section, name) or name, entry)
+    placed = {id(entry) for entry, _ in (*strong, *splittable)}
     for entry in entries:
-        if id(entry) not in known:
+        if id(entry) not in placed:
             _add_unknown(groups, entry, unknown_to_spring(section, entry))
     return groups
 
@@ -155,57 +159,57 @@ def _add(groups: dict[Path, Place], path: Path, setting: str, entry: Entry) -> N
     groups[path] = new.over(groups[path]) if path in groups else new
 
 
-def _add_unknown(groups: dict[Path, Place], entry: Entry, whole: str | None) -> None:
-    """Add what no program knows to the settings it stands beside: it may be one of them misspelt.
+def _add_unknown(groups: dict[Path, Place], entry: Entry, full_name: str | None) -> None:
+    """Add an unknown name to the settings next to it: it may be a misspelt one.
 
-    `whole` is the name that it then has, where its end alone would be one that is known.
+    `full_name` is used instead of the name's end, if that end alone would be a known name.
     """
-    for at in range(len(entry.segments) - 1, -1, -1):
-        path = _plain(entry.segments[:at])
+    for index in range(len(entry.segments) - 1, -1, -1):
+        path = _without_wrappers(entry.segments[:index])
         if path in groups:
-            name = whole or (f'"{_name(entry, at)}"' if is_in_quotes(entry) else _name(entry, at))
+            name = full_name or (f'"{_name(entry, index)}"' if is_in_quotes(entry) else _name(entry, index))
             if name not in groups[path].settings:
                 _add(groups, path, name, entry)
             return
 
 
 def _start(section: str, entry: Entry) -> int | None:
-    """Return where in the entry's name the longest setting that is known begins; None where none is.
+    """Return the index at which the longest known setting in the entry's name starts, or None.
 
-    A key that rules look at is itself, and no member of the family that the keys around it are called like: in
+    A checked key is a setting of its own, not a member of a family named like the enclosing keys: in
     `spark: {options: {failOnDataLoss: false}}` they only wrap it.
     """
     if is_in_quotes(entry) or unknown_to_spring(section, entry) is not None:
         return None
-    handed_on = handed_on_from(entry.segments[entry.root :]) + entry.root
-    is_key = known_name(section, _name(entry, entry.leaf)) in LOOKED_AT[section]
-    for at in range(len(entry.segments)):
-        name = _name(entry, at)
-        if at < entry.leaf and is_key and not is_named(section, name):
+    passed_through = passed_through_from(entry.segments[entry.root :]) + entry.root
+    is_key = known_name(section, _name(entry, entry.leaf)) in CHECKED_SETTINGS[section]
+    for index in range(len(entry.segments)):
+        name = _name(entry, index)
+        if index < entry.leaf and is_key and not is_named(section, name):
             continue
-        if is_exact(section, name) if at >= handed_on else known_name(section, name) is not None:
-            return at
+        if is_exact(section, name) if index >= passed_through else known_name(section, name) is not None:
+            return index
     return None
 
 
-def _name(entry: Entry, at: int) -> str:
-    return ".".join(entry.segments[at:])
+def _name(entry: Entry, index: int) -> str:
+    return ".".join(entry.segments[index:])
 
 
-def _may_split(section: str, entry: Entry, at: int, telling: set[Path]) -> bool:
-    """Return whether a setting may begin within a key: not in a key beside settings that stand there as they are."""
-    between = entry.segments[entry.leaf : at]
+def _may_split(section: str, entry: Entry, index: int, distinctive: set[Path]) -> bool:
+    """Return whether a setting may start within a key: not next to settings with exact names."""
+    between = entry.segments[entry.leaf : index]
     is_labelled = all(
         set(tokens(segment)) & (_ROLES.get(section, (frozenset(), frozenset()))[0] | _WRAPPERS)
         for segment in between
     )
     return is_labelled or not any(
-        entry.segments[: len(path)] == path for path in telling if len(path) <= entry.leaf
+        entry.segments[: len(path)] == path for path in distinctive if len(path) <= entry.leaf
     )
 
 
-def _plain(segments: Path) -> Path:
-    """Return the path without words that only wrap: `consumerProperties` is `consumer`."""
+def _without_wrappers(segments: Path) -> Path:
+    """Return the path without wrapper words: `consumerProperties` becomes `consumer`."""
     words = ("-".join(word for word in tokens(segment) if word not in _WRAPPERS) for segment in segments)
     return tuple(word for word in words if word)
 
@@ -215,45 +219,45 @@ def _words(path: Path) -> frozenset[str]:
 
 
 def is_of_another(section: str, segments: Path) -> bool:
-    """Return whether the name says that what stands there is another part's.
+    """Return whether the name shows that a setting belongs to another part.
 
     >>> is_of_another("producer", ("kafka", "consumerProperties")), is_of_another("producer", ("kafka",))
     (True, False)
     """
-    return bool(_words(_plain(segments)) & _ROLES.get(section, (frozenset(), frozenset()))[1])
+    return bool(_words(_without_wrappers(segments)) & _ROLES.get(section, (frozenset(), frozenset()))[1])
 
 
-def _role_of(section: str, groups: dict[Path, Place]) -> dict[Path, Place]:
-    """Return the groups that are not said to be another part's."""
+def _of_role(section: str, groups: dict[Path, Place]) -> dict[Path, Place]:
+    """Return the groups without those of other parts."""
     return {path: group for path, group in groups.items() if not is_of_another(section, path)}
 
 
-def _is_telling(section: str, path: Path, group: Place) -> bool:
-    """Return whether a place is one of the part's, and not another program's with a setting of the same name."""
+def _is_of_part(section: str, path: Path, group: Place) -> bool:
+    """Return whether a place belongs to the part, and not to another program with a setting of the same name."""
     if not path:
-        return any(is_telling_alone(section, name) for name in group.settings)
+        return any(is_distinctive_alone(section, name) for name in group.settings)
     if path[:2] == ("mp", "messaging") and path[2:3] != ("connector",):
         return "kafka" in group.settings.get("connector", "kafka")
-    return any(is_telling(section, name) for name in group.settings)
+    return any(is_distinctive(section, name) for name in group.settings)
 
 
-def _holds_in(path: Path, other: Path) -> bool:
-    """Return whether the settings of a place hold in the other as well."""
+def _applies_to(path: Path, other: Path) -> bool:
+    """Return whether the settings of a place also apply to the other."""
     if path == other:
         return False
     if other[: len(path)] == path:
         return True
-    if path and path[-1] in _SHARED and other[: len(path) - 1] == path[:-1]:
-        return not set(other[len(path) - 1 :]) & _SHARED
+    if path and path[-1] in _SHARED_NAMES and other[: len(path) - 1] == path[:-1]:
+        return not set(other[len(path) - 1 :]) & _SHARED_NAMES
     return any(
         path[: len(base)] == base and other[: len(reach)] == reach and other[: len(base)] != base
-        for base, reach in _BASES
+        for base, reach in _INHERITED
     )
 
 
-def _whole(path: Path, groups: Mapping[Path, Place]) -> Place:
-    found = groups[path]
-    above = sorted((other for other in groups if _holds_in(other, path)), key=len, reverse=True)
-    for other in above:
-        found = found.over(groups[other])
-    return found
+def _with_inherited(path: Path, groups: Mapping[Path, Place]) -> Place:
+    place = groups[path]
+    inherited = sorted((other for other in groups if _applies_to(other, path)), key=len, reverse=True)
+    for other in inherited:
+        place = place.over(groups[other])
+    return place

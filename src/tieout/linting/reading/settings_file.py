@@ -1,4 +1,4 @@
-"""The settings of one part in one file."""
+"""Reads the settings of one part from one file."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from tieout.regular_files import opened_file
 _MAX_BYTES: Final = 1_000_000
 _FLINK_CONF: Final = "flink-conf.yaml"
 _CONFIG: Final = "config.yaml"
-_KNOWS_YAML: Final = "1.19"
-_KNOWS_NO_LINES: Final = "2.0"
+_FIRST_WITH_YAML: Final = "1.19"
+_FIRST_WITHOUT_LINES: Final = "2.0"
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
 _ORDERED: Final = (".properties", ".conf")
-_KNOWN: Final = (*_LINES, ".json", *_YAML, ".xml")
+_KNOWN_SUFFIXES: Final = (*_LINES, ".json", *_YAML, ".xml")
 _IMPORT: Final = re.compile(
     r"(^|\.)(spring\.config\.(import|location|additional\.?location)|spring\.cloud\.config\.uri|spring\.application\.json"
     r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom)(\.|\[|$)"
 )
-"""Settings that say where more settings come from, without dashes and underscores."""
+"""Settings that import further settings, without dashes and underscores."""
 
-_COUNTS_BEHIND: Final = re.compile(r"(^|\.)(envfile|envfrom)(\.|\[|$)")
-"""Those of variables that count where the file itself sets none. Docs: Compose Specification; Kubernetes, Container."""
+_LOWER_PRECEDENCE: Final = re.compile(r"(^|\.)(envfile|envfrom)(\.|\[|$)")
+"""Imports of variables that the file itself overrides. Docs: Compose Specification; Kubernetes, Container."""
 
 _JSON: Final = re.compile(r"(^|\.)spring\.application\.json$")
 
@@ -47,7 +47,7 @@ _SEPARATED: Final = re.compile(r"[\n:=]")
 _PROPERTIES: Final = re.compile(
     r"(?:[ \t]*(?:[#!].*|[\w.-]+[ \t]*=.*)?(?:\n|$))*[ \t]*[\w.-]+[ \t]*=.*\n.*", re.DOTALL
 )
-"""Text of several lines, each of them a property, under a key that does not say so."""
+"""Text of several lines that are properties, under a key without a known suffix."""
 
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -58,20 +58,19 @@ _BYTE_ORDER_MARKS: Final = (
 _TEMPLATE: Final = "is a template: its conditions are not followed, and what they hold is taken to be set"
 _BY_LINES: Final = "is read by its lines, as Flink before 2.0 reads it, and not as YAML"
 _NOT_YAML: Final = "is no YAML, so it is read by its lines, as Flink before 2.0 reads its configuration"
-_PASSED_OVER: Final = (
+_NOT_THE_FILE_READ: Final = (
     f"is not what the program reads: Flink reads {_FLINK_CONF} before 2.0, and {_CONFIG} from 1.19 on"
 )
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a file says of one part: the places that set it, and the names of all that it holds.
+    """A file's settings of one part: the places that set it, and all names in the file.
 
-    `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
-    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete, nor is one
-    that gives some of those that rules look at within a text, or where secrets stand: these are `unread`, and so are
-    those that what is taken in may override.
-    Only some formats say in which order settings are set.
+    `notes` say how it was read, `warnings` that a program does not read such a file. With `is_literal`, quotes and
+    trailing comments are part of values. A file is not complete if it imports settings, or assigns checked settings
+    within a text or next to secrets: these are `unread`, and so are settings that an import may override.
+    Only some formats preserve the order of settings (`is_ordered`).
     """
 
     places: tuple[Place, ...]
@@ -93,7 +92,7 @@ class _Parsed:
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Request:
     section: str
     versions: Versions
     profile: str
@@ -103,37 +102,41 @@ class _Wish:
 def read_settings(
     file: Path, section: str, *, versions: Versions = ALL, profile: str = "", any_style: bool = False
 ) -> Reading:
-    """Return what the file says of the part, without what looks like a secret; a file may be of any program.
+    """Return the file's settings of the part, without possible secrets; a file may belong to any program.
 
-    `versions` are those of the part's program, `profile` the one that is active in a file that has several. With
-    `any_style` a program takes its settings under names that are written otherwise than in the catalogue.
+    `versions` are those of the part's program, `profile` is the active one in a file with several. With `any_style`
+    the program accepts names in another style than the catalogue's.
 
     Raises:
-        SettingsFileError: where it cannot be read, is of no known kind, or does not parse.
+        SettingsFileError: if it cannot be read, is of no known kind, or does not parse.
     """
     kind = file.suffix or file.name
-    if kind not in _KNOWN:
-        known = ", ".join(_KNOWN)
-        raise SettingsFileError(f"{file}: expected a file that ends in one of {known}, found {file.name!r}")
-    wish = _Wish(section, versions, profile, any_style)
-    parsed = _parsed(str(file), kind, _text(file), wish)
-    found, beside, profile = _family(file, list(_documents(parsed.trees, wish)), wish)
-    held = [(label, entries) for label, entries in found if entries is not None]
-    documents = [(label, [each for each in entries if not _is_secret(each)]) for label, entries in held]
-    names = [label for label, entries in found if entries is None]
+    if kind not in _KNOWN_SUFFIXES:
+        suffixes = ", ".join(_KNOWN_SUFFIXES)
+        raise SettingsFileError(
+            f"{file}: expected a file that ends in one of {suffixes}, found {file.name!r}"
+        )
+    request = _Request(section, versions, profile, any_style)
+    parsed = _parsed(str(file), kind, _text(file), request)
+    labelled, family_notes, profile = _family(file, list(_documents(parsed.trees, request)), request)
+    of_part = [(label, entries) for label, entries in labelled if entries is not None]
+    documents = [(label, [each for each in entries if not _is_secret(each)]) for label, entries in of_part]
+    names = [label for label, entries in labelled if entries is None]
     names += [e.written for _, entries in documents for e in entries if not e.written.startswith("[")]
-    parted = list(_parted(documents, profile))
-    places = _with_clusters([place for label, entries in parted for place in _places(label, entries, wish)])
-    imports = [e for _, entries in parted for e in entries if _IMPORT.search(key_of(e))]
+    selections = list(_selections(documents, profile))
+    places = _with_clusters(
+        [place for label, entries in selections for place in _places(label, entries, request)]
+    )
+    imports = [e for _, entries in selections for e in entries if _IMPORT.search(key_of(e))]
     overridden = set(_overridden(section, imports, [e for _, entries in documents for e in entries]))
-    unread = list(_unread(section, [entry for _, entries in held for entry in entries]))
-    counts = " and counts before it" if overridden else ""
-    notes = [f"takes in more by {each.written}, which is not read{counts}" for each in imports[:1]]
+    unread = list(_unread(section, [entry for _, entries in of_part for entry in entries]))
+    precedence = " and counts before it" if overridden else ""
+    notes = [f"takes in more by {each.written}, which is not read{precedence}" for each in imports[:1]]
     notes += [f"{note}, which is not read" for note, _ in unread]
     return Reading(
         tuple(places),
         tuple(names),
-        (*parsed.notes, *beside, *notes),
+        (*parsed.notes, *family_notes, *notes),
         parsed.warnings,
         parsed.is_literal,
         is_complete=not notes,
@@ -142,55 +145,57 @@ def read_settings(
     )
 
 
-_Found = list[tuple[str, list[Entry] | None]]
+_Labelled = list[tuple[str, list[Entry] | None]]
 
 
-def _family(file: Path, own: _Found, wish: _Wish) -> tuple[_Found, tuple[str, ...], str]:
-    """Return the file's documents with those of the files that are read together with it, and which these are.
+def _family(
+    file: Path, own_documents: _Labelled, request: _Request
+) -> tuple[_Labelled, tuple[str, ...], str]:
+    """Return the documents of the file and of those read together with it, a note on these, and the active profiles.
 
-    Beside them stand the profiles that are active: that of the file too, where it is one's. A file that cannot be read
-    gives nothing but its name, as a source of more settings.
+    The file's own profile, if any, is active. A file that cannot be read counts as an import of further settings.
     """
-    found: _Found = []
-    active, names = wish.profile, []
+    labelled: _Labelled = []
+    active, names = request.profile, []
     for member in family_of(file):
         name = member.file.name
-        documents, above = own, ""
+        documents, prefix = own_documents, ""
         if member.file == file:
             active = ",".join(filter(None, (active, member.profile)))
         else:
             names.append(name)
-            documents, above = _member(member.file, wish), f"{name}: "
+            documents, prefix = _member(member.file, request), f"{name}: "
         condition = [Entry((OF_FILE,), 0, member.profile, f"[{OF_FILE}]")] if member.profile else []
-        found += [
+        labelled += [
             (
                 label,
-                entries and [*condition, *(replace(e, written=_below(above, e.written)) for e in entries)],
+                entries
+                and [*condition, *(replace(e, written=_prefixed(prefix, e.written)) for e in entries)],
             )
             for label, entries in documents
         ]
     note = f"is read together with {', '.join(names)} beside it, as Spring and Quarkus do"
-    return found, (note,) if names else (), active
+    return labelled, (note,) if names else (), active
 
 
-def _below(above: str, written: str) -> str:
-    return written if written.startswith("[") else f"{above}{written}"
+def _prefixed(prefix: str, written: str) -> str:
+    return written if written.startswith("[") else f"{prefix}{written}"
 
 
-def _member(file: Path, wish: _Wish) -> _Found:
+def _member(file: Path, request: _Request) -> _Labelled:
     try:
-        return list(_documents(_parsed(str(file), file.suffix, _text(file), wish).trees, wish))
+        return list(_documents(_parsed(str(file), file.suffix, _text(file), request).trees, request))
     except SettingsFileError:
         return [("", [Entry(("spring", "config", "import"), 0, file.name, "spring.config.import")])]
 
 
 def _overridden(section: str, imports: Sequence[Entry], entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield the settings that rules look at and that what is taken in may set to something else.
+    """Yield the checked settings that an import may override.
 
-    It counts before the file that takes it in, and behind variables; JSON in a variable counts before these too. Docs:
-    Spring Boot, Externalized Configuration, Importing Additional Data.
+    An import overrides the importing file, but not variables; JSON in a variable overrides these too. Docs: Spring
+    Boot, Externalized Configuration, Importing Additional Data.
     """
-    keys = [key for each in imports if not _COUNTS_BEHIND.search(key := key_of(each))]
+    keys = [key for each in imports if not _LOWER_PRECEDENCE.search(key := key_of(each))]
     by_json = any(_JSON.search(key) for key in keys)
     for entry in entries if keys else ():
         setting = setting_in(section, entry.segments)
@@ -199,9 +204,9 @@ def _overridden(section: str, imports: Sequence[Entry], entries: Sequence[Entry]
 
 
 def _unread(section: str, entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield where settings that rules look at are given without being read, in words, and which these are."""
-    for name, given in mentions(section, entries):
-        yield f"gives {', '.join(given)} in the text of {name}", given
+    """Yield a note for each place that assigns checked settings without being read, and these settings."""
+    for name, settings in mentions(section, entries):
+        yield f"gives {', '.join(settings)} in the text of {name}", settings
     for entry in entries:
         setting = setting_in(section, entry.segments)
         if setting is not None and _is_secret(entry):
@@ -224,8 +229,8 @@ def _text(file: Path) -> str:
     return content.decode(encoding, errors="replace")
 
 
-def _parsed(file: str, kind: str, text: str, wish: _Wish) -> _Parsed:
-    """Return the documents in the text, and what is to be said of how they were read."""
+def _parsed(file: str, kind: str, text: str, request: _Request) -> _Parsed:
+    """Return the documents in the text, and notes on how they were read."""
     if kind in _ORDERED:
         _refuse_braces(file, kind, text)
         return _Parsed(properties(text), is_literal=True)
@@ -235,7 +240,7 @@ def _parsed(file: str, kind: str, text: str, wish: _Wish) -> _Parsed:
         return _Parsed(json_trees(file, text))
     if kind == ".xml":
         return _Parsed([xml_tree(file, text)])
-    return _flink(file, text, wish.versions) if wish.section == "flink" else _yaml(file, text)
+    return _flink(file, text, request.versions) if request.section == "flink" else _yaml(file, text)
 
 
 def _yaml(file: str, text: str) -> _Parsed:
@@ -244,10 +249,10 @@ def _yaml(file: str, text: str) -> _Parsed:
 
 
 def _refuse_braces(file: str, kind: str, text: str) -> None:
-    """Refuse a `.conf` of nested braces, which would be taken for settings without what is around them.
+    """Refuse a `.conf` with nested braces, whose settings would be read without the enclosing names.
 
     Raises:
-        SettingsFileError: where a line opens one.
+        SettingsFileError: if a line ends in an opening brace.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if kind == ".conf" and line.split("#")[0].rstrip().endswith("{") and "${" not in line:
@@ -258,20 +263,20 @@ def _refuse_braces(file: str, kind: str, text: str) -> None:
 
 
 def _flink(file: str, text: str, versions: Versions) -> _Parsed:
-    """Return a configuration of Flink: lines in its older file, or in any before it knew YAML; else YAML.
+    """Return a configuration of Flink: lines in its older file, or in any file before it supported YAML; else YAML.
 
-    What wraps the configuration, such as a resource, is YAML in any case.
+    A document that wraps the configuration, such as a resource, is always YAML.
     """
-    name, is_before_yaml = Path(file).name, not versions.overlap(_KNOWS_YAML, "")
+    name, is_before_yaml = Path(file).name, not versions.overlap(_FIRST_WITH_YAML, "")
     lines = [flink_lines(text)]
     if name == _FLINK_CONF:
-        warnings = (_PASSED_OVER,) if versions.within(_KNOWS_NO_LINES) else ()
+        warnings = (_NOT_THE_FILE_READ,) if versions.within(_FIRST_WITHOUT_LINES) else ()
         return _Parsed(lines, (_BY_LINES,), warnings, is_literal=True)
-    warnings = (_PASSED_OVER,) if name == _CONFIG and is_before_yaml else ()
+    warnings = (_NOT_THE_FILE_READ,) if name == _CONFIG and is_before_yaml else ()
     try:
         parsed = replace(_yaml(file, text), warnings=warnings)
     except SettingsFileError:
-        if not lines[0] or versions.within(_KNOWS_YAML if name == _CONFIG else _KNOWS_NO_LINES):
+        if not lines[0] or versions.within(_FIRST_WITH_YAML if name == _CONFIG else _FIRST_WITHOUT_LINES):
             raise
         return _Parsed(lines, (_NOT_YAML,), warnings, is_literal=True)
     is_flat = all(isinstance(tree, dict) and not _has_nested(tree) for tree in parsed.trees)
@@ -282,19 +287,19 @@ def _has_nested(tree: dict[str, Any]) -> bool:
     return any(isinstance(value, dict | list) for value in tree.values())
 
 
-def _documents(trees: Sequence[Tree], wish: _Wish) -> Iterator[tuple[str, list[Entry] | None]]:
-    """Yield a label and the entries of each document; None for those of a resource that is another part's."""
+def _documents(trees: Sequence[Tree], request: _Request) -> Iterator[tuple[str, list[Entry] | None]]:
+    """Yield a label and the entries of each document; None instead of entries for another part's resource."""
     for tree in trees:
         if not is_resource(tree):
-            yield "", list(entries_of(_unpacked(_without_extensions(tree), wish)))
+            yield "", list(entries_of(_unpacked(_without_extensions(tree), request)))
             continue
         for resource in resources(tree):  # type: ignore[arg-type]  # is_resource says that it is a mapping
-            label, held = settings_in(resource, wish.section)
-            yield label, None if held is None else list(entries_of(_unpacked(held, wish)))
+            label, settings = settings_in(resource, request.section)
+            yield label, None if settings is None else list(entries_of(_unpacked(settings, request)))
 
 
 def _without_extensions(tree: Tree) -> Tree:
-    """Return a file of Docker Compose without its `x-…` keys, which hold what is used elsewhere in it; else the same.
+    """Return a file of Docker Compose without its `x-…` keys, which are copied elsewhere in it; any other unchanged.
 
     Docs: Compose Specification, Extension.
     """
@@ -303,49 +308,49 @@ def _without_extensions(tree: Tree) -> Tree:
     return tree
 
 
-def _unpacked(tree: Any, wish: _Wish) -> Any:
-    """Return the tree with the files that stand in it as text, as in a config map, read as files."""
+def _unpacked(tree: Any, request: _Request) -> Any:
+    """Return the tree with embedded files, as in a config map, parsed."""
     if isinstance(tree, list):
-        return [_unpacked(item, wish) for item in tree]
+        return [_unpacked(item, request) for item in tree]
     if not isinstance(tree, dict):
         return tree
     return {
-        name: _file_in(name, value, wish) if isinstance(value, str) else _unpacked(value, wish)
+        name: _file_in(name, value, request) if isinstance(value, str) else _unpacked(value, request)
         for name, value in tree.items()
     }
 
 
-def _file_in(name: str, value: str, wish: _Wish) -> Any:
+def _file_in(name: str, value: str, request: _Request) -> Any:
     kind = Path(name).suffix
-    if kind not in _KNOWN and _PROPERTIES.fullmatch(value):
+    if kind not in _KNOWN_SUFFIXES and _PROPERTIES.fullmatch(value):
         kind = ".properties"
-    if kind not in _KNOWN or not _SEPARATED.search(value):
+    if kind not in _KNOWN_SUFFIXES or not _SEPARATED.search(value):
         return value
     try:
-        return Documents(_parsed(name, kind, value, wish).trees)
+        return Documents(_parsed(name, kind, value, request).trees)
     except SettingsFileError:
         return value
 
 
-def _parted(
+def _selections(
     documents: Sequence[tuple[str, list[Entry]]], profile: str
 ) -> Iterator[tuple[str, tuple[Entry, ...]]]:
-    """Yield what holds together, of each resource for itself, and of other documents: each profile of each file."""
-    loose = [entries for label, entries in documents if not label]
-    apart = [(label, [entries]) for label, entries in documents if label]
-    for label, held in (*([("", loose)] if loose else []), *apart):
-        for selection in selected(held, profile):
-            named = f"profile {selection.profile}" if selection.profile else ""
-            yield ", ".join(part for part in (label, named) if part), selection.entries
+    """Yield the entries that are active together, per resource, and per profile of the other documents."""
+    unlabelled = [entries for label, entries in documents if not label]
+    labelled = [(label, [entries]) for label, entries in documents if label]
+    for label, group in (*([("", unlabelled)] if unlabelled else []), *labelled):
+        for selection in selected(group, profile):
+            profile_label = f"profile {selection.profile}" if selection.profile else ""
+            yield ", ".join(part for part in (label, profile_label) if part), selection.entries
 
 
-def _places(label: str, entries: Sequence[Entry], wish: _Wish) -> Iterator[Place]:
-    for place in places_of(wish.section, entries, any_style=wish.any_style):
+def _places(label: str, entries: Sequence[Entry], request: _Request) -> Iterator[Place]:
+    for place in places_of(request.section, entries, any_style=request.any_style):
         yield replace(place, name=", ".join(part for part in (label, place.name) if part))
 
 
 def _with_clusters(places: Sequence[Place]) -> Sequence[Place]:
-    """Return topics that are resources with what their cluster, a resource beside them, sets where they do not."""
+    """Return topic resources with the settings of the cluster resource in the same file as their defaults."""
     clusters = [place for place in places if place.name.startswith("Kafka ")]
     topics = [place for place in places if place.name.startswith("KafkaTopic ")]
     if len(clusters) != 1 or not topics:

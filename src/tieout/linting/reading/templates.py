@@ -1,4 +1,4 @@
-"""Templates of settings files: what is to be filled in is made text, so that the rest can be read."""
+"""Templates of settings files: placeholders are quoted, so that the rest can be parsed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _DIRECTIVE: Final = re.compile(r"\s*(?:\{\{.*\}\}|\{%.*%\}|\{#.*#\}|<%.*%>)\s*")
 _ENTRY: Final = re.compile(
     r"""(?P<key>\s*(?:-\s+)*(?:"[^"]*"|'[^']*'|[^\s"'\#:][^:]*?)\s*:[ \t]+|\s*(?:-\s+)+)(?P<value>\S.*)"""
 )
-_BEGINS: Final = re.compile(r"\{\{|\{%|@|%|\#\{|<%|\[\[|`|\{[A-Za-z_][\w.]*\}")
-"""How a placeholder begins that YAML takes for something else than text."""
+_PLACEHOLDER_START: Final = re.compile(r"\{\{|\{%|@|%|\#\{|<%|\[\[|`|\{[A-Za-z_][\w.]*\}")
+"""Starts of placeholders that YAML does not parse as text."""
 
 _PLACEHOLDER: Final = (
     r"\{\{.*?\}\}|\{%.*%\}|\#\{.*?\}\#?|<%.*?%>|\[\[.*?\]\]"
@@ -24,9 +24,9 @@ _COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
 
 
 def yaml_of(text: str) -> tuple[str, bool]:
-    r"""Return the text with its placeholders in quotes and without lines of directives, and whether it has such lines.
+    r"""Return the text with placeholders quoted and directive lines emptied, and whether it has such lines.
 
-    Lines keep their numbers.
+    Line numbers are kept.
 
     >>> yaml_of("{{- if .x }}\nacks: {{ .Values.acks }} # note\nb: @b@\nc: #{c}#")
     ("\nacks: '{{ .Values.acks }}'\nb: '@b@'\nc: '#{c}#'", True)
@@ -42,25 +42,25 @@ def yaml_of(text: str) -> tuple[str, bool]:
 
 
 def _quoted(line: str) -> str:
-    found = _ENTRY.fullmatch(line)
-    if found is None or not _BEGINS.match(found["value"]):
+    entry = _ENTRY.fullmatch(line)
+    if entry is None or not _PLACEHOLDER_START.match(entry["value"]):
         return line
-    filled = _FILLED_IN.fullmatch(found["value"].rstrip())
+    filled = _FILLED_IN.fullmatch(entry["value"].rstrip())
     if filled is None:
         return line
     value = filled["value"].replace("'", "''")
-    return f"{found['key']}'{value}'"
+    return f"{entry['key']}'{value}'"
 
 
 def json_of(text: str) -> str:
-    """Return the text with its placeholders in quotes and without lines of comments, which JSON does not have.
+    """Return the text with placeholders quoted and comment lines removed, which JSON does not allow.
 
     >>> json_of('{"tasks.max": ${TASKS}, "acks": {{ acks }}}')
     '{"tasks.max": "${TASKS}", "acks": "{{ acks }}"}'
     """
 
-    def quoted(found: re.Match[str]) -> str:
-        value = found["value"].replace("\\", "\\\\").replace('"', '\\"')
-        return f'{found["before"]}"{value}"'
+    def quoted(match: re.Match[str]) -> str:
+        value = match["value"].replace("\\", "\\\\").replace('"', '\\"')
+        return f'{match["before"]}"{value}"'
 
     return _IN_JSON.sub(quoted, _COMMENT.sub("", text))

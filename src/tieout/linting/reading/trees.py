@@ -1,4 +1,4 @@
-"""YAML and JSON as trees of text: several documents, aliases and merge keys, and templates of either."""
+"""Parses YAML and JSON into trees of text: several documents, aliases, merge keys, and templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tieout.linting.reading.templates import json_of, yaml_of
 
 _MAX_NODES: Final = 20_000
 _TAG: Final = "tag:yaml.org,2002:"
-_TRUTHS: Final = {
+_BOOLEANS: Final = {
     "true": "true",
     "yes": "true",
     "on": "true",
@@ -21,17 +21,17 @@ _TRUTHS: Final = {
     "no": "false",
     "off": "false",
 }
-_OPEN: Final = "{{ one of several }}"
+_SEVERAL_VALUES: Final = "{{ one of several }}"
 
 Tree = dict[str, Any] | list[Any]
-"""What a document holds: text, and mappings and lists of it."""
+"""The content of a document: mappings and lists of text."""
 
 
 def yaml_trees(file: str, text: str) -> tuple[list[Tree], bool]:
-    """Return the file's documents that hold something, and whether conditions of a template were passed over.
+    """Return the file's documents that are not empty, and whether template directives were skipped.
 
     Raises:
-        SettingsFileError: where the text is no YAML, or gives a key twice.
+        SettingsFileError: if the text is not YAML, or has a duplicate key.
     """
     prepared, is_template = yaml_of(text)
     try:
@@ -42,13 +42,13 @@ def yaml_trees(file: str, text: str) -> tuple[list[Tree], bool]:
         raise SettingsFileError(f"{file}{line}: no YAML of settings") from None
     except (yaml.YAMLError, RecursionError):
         raise SettingsFileError(f"{file}: no YAML of settings") from None
-    walk = _Walk(file, is_template=is_template)
-    trees = [walk.plain(node) for node in nodes]
+    converter = _Converter(file, is_template=is_template)
+    trees = [converter.converted(node) for node in nodes]
     return [tree for tree in trees if isinstance(tree, dict | list) and tree], is_template
 
 
-class _Walk:
-    """The way through one file's nodes, which bounds the work."""
+class _Converter:
+    """Converts one file's nodes to text, mappings and lists, up to a number of nodes."""
 
     def __init__(self, file: str, *, is_template: bool) -> None:
         self.file = file
@@ -56,8 +56,8 @@ class _Walk:
         self.count = 0
         self.above: set[int] = set()
 
-    def plain(self, node: yaml.Node) -> Any:
-        """Return the node as text, mapping or list; None where it says that there is nothing."""
+    def converted(self, node: yaml.Node) -> Any:
+        """Return the node as text, mapping or list; None for null."""
         self.count += 1
         if self.count > _MAX_NODES or id(node) in self.above:
             raise SettingsFileError(f"{self.file}: expected at most {_MAX_NODES} values, and none in itself")
@@ -67,7 +67,7 @@ class _Walk:
         try:
             if isinstance(node, yaml.MappingNode):
                 return self._mapping(node)
-            return [self.plain(child) for child in node.value]
+            return [self.converted(child) for child in node.value]
         finally:
             self.above.discard(id(node))
 
@@ -80,19 +80,19 @@ class _Walk:
                     merged = {**each, **merged}
                 continue
             key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
-            value = self.plain(value_node)
+            value = self.converted(value_node)
             if key in entries and not self.is_template:
                 line = key_node.start_mark.line + 1
                 raise SettingsFileError(
                     f"{self.file}:{line}: no YAML of settings: a key is given a second time"
                 )
-            entries[key] = value if entries.get(key, value) == value else _OPEN
+            entries[key] = value if entries.get(key, value) == value else _SEVERAL_VALUES
         return {**merged, **entries}
 
     def _merged(self, node: yaml.Node) -> Iterator[dict[str, Any]]:
-        found = self.plain(node)
+        value = self.converted(node)
         yield from (
-            each for each in (found if isinstance(found, list) else [found]) if isinstance(each, dict)
+            each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
         )
 
 
@@ -101,27 +101,27 @@ def _scalar(node: yaml.ScalarNode) -> str | None:
         return None
     text = str(node.value).strip()
     if node.tag == f"{_TAG}bool":
-        return _TRUTHS.get(text.lower(), text)
+        return _BOOLEANS.get(text.lower(), text)
     return text if node.tag.startswith(_TAG) else f"{node.tag} {text}"
 
 
 def json_trees(file: str, text: str) -> list[Tree]:
-    """Return the file's document, if it holds something.
+    """Return the file's document, if it is not empty.
 
     Raises:
-        SettingsFileError: where the text is no JSON, or neither an object nor a list.
+        SettingsFileError: if the text is not JSON, or neither an object nor a list.
     """
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
-        found = _template_of_json(file, text, error)
+        value = _template_of_json(file, text, error)
     except RecursionError:
         raise SettingsFileError(f"{file}: nested too deeply for settings") from None
-    if not isinstance(found, dict | list):
+    if not isinstance(value, dict | list):
         raise SettingsFileError(
-            f"{file}: expected an object of settings, or a list of them, found {type(found).__name__}"
+            f"{file}: expected an object of settings, or a list of them, found {type(value).__name__}"
         )
-    tree = _texts(found)
+    tree = _as_text(value)
     return [tree] if tree else []
 
 
@@ -132,12 +132,12 @@ def _template_of_json(file: str, text: str, error: json.JSONDecodeError) -> Any:
         raise SettingsFileError(f"{file}:{error.lineno}: not JSON: {error.msg}") from None
 
 
-def _texts(found: Any) -> Any:
-    """Return the tree with text for every scalar, as settings are compared."""
-    if isinstance(found, dict):
-        return {str(name): _texts(value) for name, value in found.items()}
-    if isinstance(found, list):
-        return [_texts(value) for value in found]
-    if found is None:
+def _as_text(tree: Any) -> Any:
+    """Return the tree with all scalars as text."""
+    if isinstance(tree, dict):
+        return {str(name): _as_text(value) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [_as_text(value) for value in tree]
+    if tree is None:
         return None
-    return str(found).lower() if isinstance(found, bool) else str(found).strip()
+    return str(tree).lower() if isinstance(tree, bool) else str(tree).strip()

@@ -1,4 +1,4 @@
-"""XML as a tree of text, as ActiveMQ's and Spring's files of settings are: attributes are settings of their element."""
+"""Parses XML settings files, such as ActiveMQ's and Spring's, into trees of text; attributes are settings."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ _MAX_DEPTH: Final = 100
 
 
 def xml_tree(file: str, text: str) -> dict[str, Any]:
-    """Return the document's elements as mappings under their names without a prefix; several of one name are a list.
+    """Return the document's elements as mappings under their local names; several of one name are a list.
 
-    A document type is refused: a file of settings needs none, and entities in it may stand for any number of others.
+    A document type is refused: settings do not need it, and its entities can expand without limit.
 
     Raises:
-        SettingsFileError: where the text is no XML, has a document type, or is too large.
+        SettingsFileError: if the text is not XML, has a document type, or is too large.
     """
-    walk = _Walk(file)
+    builder = _Builder(file)
     parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartDoctypeDeclHandler = lambda *_: walk.refuse("expected no document type, found one")
-    parser.StartElementHandler = walk.start
-    parser.EndElementHandler = walk.end
+    parser.StartDoctypeDeclHandler = lambda *_: builder.refuse("expected no document type, found one")
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
     try:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
         raise SettingsFileError(f"{file}:{error.lineno}: no XML of settings") from None
     except ValueError:
         raise SettingsFileError(f"{file}: no XML of settings") from None
-    return walk.root
+    return builder.root
 
 
-class _Walk:
-    """The way through one document, which bounds the work."""
+class _Builder:
+    """Builds the tree of one document, up to a number and depth of elements."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -43,34 +43,34 @@ class _Walk:
         self._count = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Take an element's beginning."""
+        """Handle an element's start."""
         self._count += 1
         if self._count > _MAX_ELEMENTS or len(self._open) > _MAX_DEPTH:
             self.refuse(f"expected at most {_MAX_ELEMENTS} elements, {_MAX_DEPTH} deep")
-        element: dict[str, Any] = {_plain(key): value for key, value in attributes.items()}
-        above = self._open[-1]
-        known = above.get(_plain(name))
-        if known is None or isinstance(known, str):
-            above[_plain(name)] = element
-        elif isinstance(known, list):
-            known.append(element)
+        element: dict[str, Any] = {_local_name(key): value for key, value in attributes.items()}
+        parent = self._open[-1]
+        existing = parent.get(_local_name(name))
+        if existing is None or isinstance(existing, str):
+            parent[_local_name(name)] = element
+        elif isinstance(existing, list):
+            existing.append(element)
         else:
-            above[_plain(name)] = [known, element]
+            parent[_local_name(name)] = [existing, element]
         self._open.append(element)
 
     def end(self, _: str) -> None:
-        """Take an element's end."""
+        """Handle an element's end."""
         self._open.pop()
 
-    def refuse(self, why: str) -> NoReturn:
-        """Give up the file.
+    def refuse(self, reason: str) -> NoReturn:
+        """Refuse the file.
 
         Raises:
             SettingsFileError: always.
         """
-        raise SettingsFileError(f"{self.file}: {why}")
+        raise SettingsFileError(f"{self.file}: {reason}")
 
 
-def _plain(name: str) -> str:
+def _local_name(name: str) -> str:
     """Return a name without its namespace."""
     return name.rpartition(" ")[2]

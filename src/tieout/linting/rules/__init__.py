@@ -1,4 +1,4 @@
-"""The linter's rules, one module a part of a pipeline, in the order in which their findings are told."""
+"""The linter's rules, one module per part of a pipeline, in the order of their findings."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, either, never
+from tieout.linting.pipeline import Pipeline, Truth, either, negated
 from tieout.linting.rule import Rule, is_any
 from tieout.linting.rules.output import redelivers
 from tieout.model import BreakClass, Cause, Severity
@@ -13,7 +13,7 @@ _ACTIVEMQ: Final = "Apache ActiveMQ Classic documentation"
 
 
 def _expires(pipeline: Pipeline) -> Truth:
-    return pipeline["activemq"].is_declared and never(pipeline["activemq"].is_below("timeToLive", 1))
+    return pipeline["activemq"].is_declared and negated(pipeline["activemq"].is_below("timeToLive", 1))
 
 
 RULES: Final = (

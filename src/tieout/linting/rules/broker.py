@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, never
+from tieout.linting.pipeline import Pipeline, Truth, both, negated
 from tieout.linting.rule import Rule, is_any, is_below
 from tieout.model import BreakClass, Cause, Severity
 
@@ -33,15 +33,17 @@ def _is_unsaid(pipeline: Pipeline) -> Truth:
     return producer.is_declared and not pipeline["broker"].is_declared
 
 
-def _forgets_sooner(pipeline: Pipeline) -> Truth:
+def _retains_less_than_look_back(pipeline: Pipeline) -> Truth:
     broker = pipeline["broker"]
     look_back = pipeline.contract.look_back / _MILLISECOND
     is_endless = broker.is_below("retention.ms", 0)
-    return broker.has("retention.ms") and both(broker.is_below("retention.ms", look_back), never(is_endless))
+    return broker.has("retention.ms") and both(
+        broker.is_below("retention.ms", look_back), negated(is_endless)
+    )
 
 
 def longest_transaction(pipeline: Pipeline) -> float | None:
-    """Return the longest timeout in ms that the broker allows a transaction; None where it cannot be told."""
+    """Return the longest transaction timeout in ms that the broker allows; None if it is not known."""
     values = [value for value in pipeline["broker"].values("transaction.max.timeout.ms") if value]
     return min(float(value) for value in values) if values and all(map(str.isdigit, values)) else None
 
@@ -171,7 +173,7 @@ RULES: Final = (
         section="broker",
         setting="retention.ms",
         fires="shorter than the contract's `look_back`; also as `log.retention.ms`, `.minutes`, `.hours`",
-        holds=_forgets_sooner,
+        holds=_retains_less_than_look_back,
         classes=(BreakClass.LOST,),
         cause=Cause.RETENTION_OVERRUN,
         failure="the consumer is down or behind for longer than the topic keeps its records",

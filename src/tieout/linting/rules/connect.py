@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import STANDALONE, Part, Pipeline, Truth, both, never
+from tieout.linting.pipeline import STANDALONE, Part, Pipeline, Truth, both, negated
 from tieout.linting.rule import Rule
 from tieout.linting.rules.consumer import begins_at_the_end
 from tieout.linting.rules.output import survives_rereading, survives_resending
@@ -24,23 +24,23 @@ def _is_source(pipeline: Pipeline) -> bool:
 def _has_plain_source(pipeline: Pipeline) -> Truth:
     if not _is_source(pipeline) or survives_resending(pipeline):
         return False
-    return never(pipeline.has_exact_sources)
+    return negated(pipeline.has_exact_sources)
 
 
 def _has_unchecked_source(pipeline: Pipeline) -> Truth:
     if not _is_source(pipeline) or survives_resending(pipeline):
         return False
     is_checked = pipeline["connector"].is_any("exactly.once.support", "required")
-    return both(pipeline.has_exact_sources, never(is_checked))
+    return both(pipeline.has_exact_sources, negated(is_checked))
 
 
-def _asks_for_the_disabled(pipeline: Pipeline) -> Truth:
-    """Return whether a distributed worker refuses the connector; a standalone one never looks at the setting."""
+def _requires_disabled_support(pipeline: Pipeline) -> Truth:
+    """Return whether a distributed worker refuses the connector; a standalone one ignores the setting."""
     worker = pipeline["connect"]
     if not _is_source(pipeline) or not worker.is_declared or worker.has(STANDALONE):
         return False
     is_required = pipeline["connector"].is_any("exactly.once.support", "required")
-    return both(is_required, never(pipeline.has_exact_sources))
+    return both(is_required, negated(pipeline.has_exact_sources))
 
 
 def _has_forgetful_source(pipeline: Pipeline) -> Truth:
@@ -52,7 +52,7 @@ def _is_unsaid(pipeline: Pipeline) -> Truth:
 
 
 def _of_client(pipeline: Pipeline, client: str, setting: str) -> tuple[Part, str]:
-    """Return who sets what the connector's producer or consumer goes by: the connector, else its worker."""
+    """Return the part that sets the connector's producer or consumer: the connector, else its worker."""
     own = f"{client}.override.{setting}"
     connector = pipeline["connector"]
     return (connector, own) if connector.has(own) else (pipeline["connect"], f"{client}.{setting}")
@@ -60,12 +60,12 @@ def _of_client(pipeline: Pipeline, client: str, setting: str) -> tuple[Part, str
 
 def _has_plain_producer(pipeline: Pipeline) -> Truth:
     part, setting = _of_client(pipeline, "producer", _IDEMPOTENCE)
-    return both(_has_plain_source(pipeline), never(part.is_any(setting, "true")))
+    return both(_has_plain_source(pipeline), negated(part.is_any(setting, "true")))
 
 
 def _may_lose_acked(pipeline: Pipeline) -> Truth:
     part, setting = _of_client(pipeline, "producer", "acks")
-    return both(_is_source(pipeline), part.has(setting), never(part.is_any(setting, "all", "-1")))
+    return both(_is_source(pipeline), part.has(setting), negated(part.is_any(setting, "all", "-1")))
 
 
 def _sink_begins_at_the_end(pipeline: Pipeline) -> Truth:
@@ -95,7 +95,7 @@ def _sink_reads_aborted(pipeline: Pipeline) -> Truth:
     if not is_sink(pipeline):
         return False
     part, setting = _of_client(pipeline, "consumer", "isolation.level")
-    return both(pipeline.has_transactions, never(part.is_any(setting, "read_committed")))
+    return both(pipeline.has_transactions, negated(part.is_any(setting, "read_committed")))
 
 
 RULES: Final = (
@@ -158,7 +158,7 @@ RULES: Final = (
         section="connector",
         setting="exactly.once.support",
         fires="`required`, on distributed workers whose `exactly.once.source.support` is not `enabled`",
-        holds=_asks_for_the_disabled,
+        holds=_requires_disabled_support,
         classes=(),
         cause=None,
         failure="the workers refuse the connector: requests to create or validate it fail",

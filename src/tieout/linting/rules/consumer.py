@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Part, Pipeline, Truth, both, never
+from tieout.linting.pipeline import Part, Pipeline, Truth, both, negated
 from tieout.linting.rule import Rule, is_any
 from tieout.linting.rules.output import survives_rereading
 from tieout.model import BreakClass, Cause, Guarantee, Severity
@@ -32,7 +32,7 @@ def _stores_before_processing(pipeline: Pipeline) -> Truth:
 
 
 def _commits_behind_threads(pipeline: Pipeline) -> Truth:
-    """Return whether a client commits what earlier polls returned, as those without a store of offsets do."""
+    """Return whether a client auto-commits the offsets of earlier polls, as clients without an offset store do."""
     part = pipeline["consumer"]
     if part.software == ("librdkafka",) or part.has("enable.auto.offset.store"):
         return False
@@ -49,17 +49,17 @@ def _commits_after(pipeline: Pipeline) -> Truth:
     if survives_rereading(pipeline, "consumer"):
         return False
     part = pipeline["consumer"]
-    return both(part.is_any("commits", "after processing"), never(_commits_by_itself(pipeline)))
+    return both(part.is_any("commits", "after processing"), negated(_commits_by_itself(pipeline)))
 
 
-def _says_nothing_of_commits(pipeline: Pipeline) -> Truth:
+def _declares_no_commits(pipeline: Pipeline) -> Truth:
     part = pipeline["consumer"]
     by_hand = part.is_any("enable.auto.commit", "false")
     return part.is_declared and both(by_hand, not part.has("commits"))
 
 
 def begins_at_the_end(part: Part, setting: str) -> Truth:
-    """Return whether a reader without a position begins at the topic's end, or near it, by this setting."""
+    """Return whether a reader without a position starts at or near the topic's end, by this setting."""
     return (part.text(setting) or "").startswith("by_duration") or part.is_any(setting, "latest")
 
 
@@ -75,7 +75,7 @@ def _begins_anew(pipeline: Pipeline) -> Truth:
     return part.is_declared and part.is_any("auto.offset.reset", "earliest")
 
 
-def _claims_too_much(pipeline: Pipeline) -> Truth:
+def _claims_unsupported_commits(pipeline: Pipeline) -> Truth:
     part = pipeline["consumer"]
     is_promised = pipeline.contract.guarantee is Guarantee.EXACTLY_ONCE
     return part.is_declared and is_promised and not (part.has("output") or part.has("commits"))
@@ -186,7 +186,7 @@ RULES: Final = (
         section="consumer",
         setting="commits",
         fires="not said, while the application commits by itself (`enable.auto.commit: false`)",
-        holds=_says_nothing_of_commits,
+        holds=_declares_no_commits,
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=None,
         failure=(
@@ -202,7 +202,7 @@ RULES: Final = (
         section="consumer",
         setting="output",
         fires="not said, nor `commits`, while the guarantee is `exactly_once`",
-        holds=_claims_too_much,
+        holds=_claims_unsupported_commits,
         classes=(BreakClass.OUTPUT_DUPLICATE,),
         cause=Cause.PROCESS_BEFORE_COMMIT,
         failure=(

@@ -1,10 +1,10 @@
-"""Flink: checkpoints, and what its Kafka sink and source are set to."""
+"""Flink: checkpoints, and the settings of its Kafka sink and source."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import Pipeline, Truth, both, either, negated
 from tieout.linting.rule import Rule, is_any, is_missing, reads_aborted
 from tieout.linting.rules.broker import longest_transaction
 from tieout.linting.rules.output import survives_rereading
@@ -13,11 +13,11 @@ from tieout.model import BreakClass, Cause, Severity
 _FLINK: Final = "Apache Flink documentation, Apache Kafka Connector"
 _CHECKPOINTS: Final = "Apache Flink documentation, Configuration, Checkpointing"
 _INTERVAL: Final = "execution.checkpointing.interval"
-_NEVER: Final = (
+_NO_INTERVAL: Final = (
     "pt0s",
     *(f"0{unit}" for unit in ("", "ms", " ms", "s", " s", "sec", " sec", "min", " min", "m", "h")),
 )
-"""Intervals of no time: Flink makes no checkpoints then, or does not start, by its version."""
+"""Intervals of zero: Flink makes no checkpoints then, or does not start, depending on its version."""
 _GUARANTEE: Final = "sink.delivery-guarantee"
 _TIMEOUT: Final = "properties.transaction.timeout.ms"
 _RETENTION: Final = "execution.checkpointing.externalized-checkpoint-retention"
@@ -25,7 +25,9 @@ _BROKERS_MOST: Final = 900_000
 
 
 def _has_no_checkpoints(pipeline: Pipeline) -> Truth:
-    return either(is_missing("flink", _INTERVAL)(pipeline), is_any("flink", _INTERVAL, *_NEVER)(pipeline))
+    return either(
+        is_missing("flink", _INTERVAL)(pipeline), is_any("flink", _INTERVAL, *_NO_INTERVAL)(pipeline)
+    )
 
 
 def _is_exactly_once(pipeline: Pipeline) -> Truth:
@@ -43,12 +45,12 @@ def _writes_twice(pipeline: Pipeline) -> Truth:
     flink = pipeline["flink"]
     if not flink.is_declared or survives_rereading(pipeline, "flink"):
         return False
-    return never(flink.is_any(_GUARANTEE, "exactly-once", "exactly_once"))
+    return negated(flink.is_any(_GUARANTEE, "exactly-once", "exactly_once"))
 
 
 def _outlasts_broker(pipeline: Pipeline) -> Truth:
     longest = longest_transaction(pipeline)
-    too_long = None if longest is None else never(pipeline["flink"].is_below(_TIMEOUT, longest + 1))
+    too_long = None if longest is None else negated(pipeline["flink"].is_below(_TIMEOUT, longest + 1))
     return both(_is_exactly_once(pipeline), too_long)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Part, Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import Part, Pipeline, Truth, both, either, negated
 from tieout.linting.rule import Rule
 from tieout.linting.rules.broker import longest_transaction
 from tieout.linting.rules.output import survives_resending
@@ -14,66 +14,66 @@ IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _MOST_IN_FLIGHT: Final = 5
 
 
-def is_asked_to_be_idempotent(part: Part) -> bool:
-    """Return whether idempotence, or transactions, which imply it, are set and not a default."""
-    return part.has("transactional.id") or _is_said(part, "true")
+def is_set_idempotent(part: Part) -> bool:
+    """Return whether idempotence, or transactions, which imply it, are set explicitly."""
+    return part.has("transactional.id") or _is_set_to(part, "true")
 
 
-def _is_said(part: Part, value: str) -> bool:
-    """Return whether idempotence is set to the value; Java takes `TRUE` as well."""
+def _is_set_to(part: Part, value: str) -> bool:
+    """Return whether idempotence is set to the value; Java accepts `TRUE` too."""
     return part.has("enable.idempotence") and part.is_any("enable.idempotence", value) is True
 
 
 def _waits_for_all(part: Part) -> Truth:
-    if not part.has("acks") and is_asked_to_be_idempotent(part):
+    if not part.has("acks") and is_set_idempotent(part):
         return True
     return part.is_any("acks", "all")
 
 
 def _conflicts(part: Part) -> Truth:
-    """Return whether acks, retries or the requests in flight, as set, do not go with idempotence."""
+    """Return whether acks, retries or requests in flight, as set, are incompatible with idempotence."""
     return either(
-        part.has("acks") and never(part.is_any("acks", "all")),
+        part.has("acks") and negated(part.is_any("acks", "all")),
         part.has("retries") and part.is_any("retries", "0"),
-        part.has(IN_FLIGHT) and never(part.is_below(IN_FLIGHT, _MOST_IN_FLIGHT + 1)),
+        part.has(IN_FLIGHT) and negated(part.is_below(IN_FLIGHT, _MOST_IN_FLIGHT + 1)),
     )
 
 
 def is_idempotent(part: Part) -> Truth:
-    """Return whether the producer is idempotent in the end: a default gives way silently to what conflicts."""
+    """Return whether the producer is idempotent: conflicting settings silently disable the default."""
     if part.has("transactional.id"):
         return True
     if part.has("enable.idempotence"):
         return part.is_any("enable.idempotence", "true")
-    return both(part.is_any("enable.idempotence", "true"), never(_conflicts(part)))
+    return both(part.is_any("enable.idempotence", "true"), negated(_conflicts(part)))
 
 
 def _may_lose_acked(pipeline: Pipeline) -> Truth:
     part = pipeline["producer"]
-    return part.is_declared and never(_waits_for_all(part))
+    return part.is_declared and negated(_waits_for_all(part))
 
 
 def _may_double(pipeline: Pipeline) -> Truth:
     part = pipeline["producer"]
     if survives_resending(pipeline):
         return False
-    return part.is_declared and both(never(is_idempotent(part)), never(part.is_any("retries", "0")))
+    return part.is_declared and both(negated(is_idempotent(part)), negated(part.is_any("retries", "0")))
 
 
 def _may_reorder(pipeline: Pipeline) -> Truth:
     part = pipeline["producer"]
-    several = never(part.is_any(IN_FLIGHT, "1"))
-    retries = never(part.is_any("retries", "0"))
-    return part.is_declared and both(never(is_idempotent(part)), several, retries)
+    several = negated(part.is_any(IN_FLIGHT, "1"))
+    retries = negated(part.is_any("retries", "0"))
+    return part.is_declared and both(negated(is_idempotent(part)), several, retries)
 
 
 def _refuses(pipeline: Pipeline) -> Truth:
     part = pipeline["producer"]
-    if part.has("transactional.id") and _is_said(part, "false"):
+    if part.has("transactional.id") and _is_set_to(part, "false"):
         return True
-    if is_asked_to_be_idempotent(part):
+    if is_set_idempotent(part):
         return _conflicts(part)
-    too_many = part.has(IN_FLIGHT) and never(part.is_below(IN_FLIGHT, _MOST_IN_FLIGHT + 1))
+    too_many = part.has(IN_FLIGHT) and negated(part.is_below(IN_FLIGHT, _MOST_IN_FLIGHT + 1))
     is_strict = part.software == ("java",) and part.runs_since("4.0")
     return both(too_many, is_strict, not part.has("enable.idempotence"))
 
@@ -89,7 +89,7 @@ def _outlasts_broker(pipeline: Pipeline) -> Truth:
     part, longest = pipeline["producer"], longest_transaction(pipeline)
     if not part.has("transactional.id"):
         return False
-    return None if longest is None else never(part.is_below("transaction.timeout.ms", longest + 1))
+    return None if longest is None else negated(part.is_below("transaction.timeout.ms", longest + 1))
 
 
 RULES: Final = (

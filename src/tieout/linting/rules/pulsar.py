@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import Pipeline, Truth, both, either, negated
 from tieout.linting.rule import Rule, is_any, is_below
 from tieout.linting.rules.output import redelivers, survives_resending
 from tieout.model import BreakClass, Cause, Severity
@@ -20,7 +20,7 @@ def _is_deduplicated(pipeline: Pipeline) -> Truth:
 def _doubles_sends(pipeline: Pipeline) -> Truth:
     if not pipeline["pulsar"].is_declared or survives_resending(pipeline):
         return False
-    return never(_is_deduplicated(pipeline))
+    return negated(_is_deduplicated(pipeline))
 
 
 def _is_non_persistent(pipeline: Pipeline) -> Truth:
@@ -29,7 +29,7 @@ def _is_non_persistent(pipeline: Pipeline) -> Truth:
 
 
 def _expires(pipeline: Pipeline) -> Truth:
-    return pipeline["pulsar"].is_declared and never(
+    return pipeline["pulsar"].is_declared and negated(
         pipeline["pulsar"].is_below("ttlDurationDefaultInSeconds", 1)
     )
 
@@ -67,7 +67,7 @@ RULES: Final = (
         setting="sendTimeoutMs",
         fires="above `0` beside deduplication",
         holds=lambda pipeline: both(
-            _is_deduplicated(pipeline), never(pipeline["pulsar"].is_below("sendTimeoutMs", 1))
+            _is_deduplicated(pipeline), negated(pipeline["pulsar"].is_below("sendTimeoutMs", 1))
         ),
         classes=(BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE),
         cause=Cause.RESEND,

@@ -1,4 +1,4 @@
-"""Kafka's share groups: what is acknowledged when, what comes again, and where a group begins."""
+"""Kafka's share groups: acknowledgement, redelivery, and where a group starts."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Kafka Connect's sinks that are known by their class: what they do with a record that comes twice.
+"""Kafka Connect's sinks that are known by their class: how they write a record that is delivered twice.
 
-Of every other sink the contract has to say it (`output`, `commits`).
+For every other sink the contract must declare it (`output`, `commits`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import Pipeline, Truth, both, either, negated
 from tieout.linting.rule import Rule
 from tieout.model import BreakClass, Cause, Severity
 
@@ -18,24 +18,24 @@ _KEYED: Final = ("kafka", "record_key", "record_value", "record_header")
 
 
 def is_sink(pipeline: Pipeline) -> bool:
-    """Return whether the connector is a sink: Connect, too, tells it by the topics that only a sink names."""
+    """Return whether the connector is a sink: like Connect, by the topics that only a sink names."""
     connector = pipeline["connector"]
     return connector.has("topics") or connector.has("topics.regex")
 
 
 def is_known_sink(pipeline: Pipeline) -> bool:
-    """Return whether a rule of this module speaks for the sink, so that nothing has to be declared of its output."""
+    """Return whether this module has a rule for the sink, so that its output need not be declared."""
     return is_sink(pipeline) and (_class(pipeline) == FILE_SINK or _inserts_by_mode(pipeline))
 
 
 def _class(pipeline: Pipeline) -> str:
-    """Return the connector's class without its package and its ending, as Connect's plugin aliases leave them out."""
+    """Return the connector's class without package and suffix, like Connect's plugin aliases."""
     name = (pipeline["connector"].text("connector.class") or "").rsplit(".", 1)[-1]
     return name.removesuffix("Connector").lower()
 
 
 def _inserts_by_mode(pipeline: Pipeline) -> bool:
-    """Return whether the sink is a known one of JDBC, or any that is set to insert."""
+    """Return whether the sink is a known JDBC sink, or any sink that is set to insert."""
     return _class(pipeline) == JDBC_SINK or pipeline["connector"].is_any("insert.mode", "insert") is True
 
 
@@ -48,7 +48,7 @@ def _inserts(pipeline: Pipeline) -> Truth:
         return False
     connector = pipeline["connector"]
     is_keyed = either(*(connector.is_any(mode, *_KEYED) for mode in _KEY_MODES))
-    return never(both(connector.is_any("insert.mode", "upsert"), is_keyed))
+    return negated(both(connector.is_any("insert.mode", "upsert"), is_keyed))
 
 
 RULES: Final = (

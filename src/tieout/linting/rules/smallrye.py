@@ -1,10 +1,10 @@
-"""SmallRye Reactive Messaging's Kafka connector, as in Quarkus: what it does with a failure, and when it commits."""
+"""SmallRye Reactive Messaging's Kafka connector, as in Quarkus: failure handling and commits."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import Pipeline, Truth, both, either, negated
 from tieout.linting.rule import Rule
 from tieout.linting.rules.consumer import begins_at_the_end
 from tieout.linting.rules.output import survives_rereading
@@ -18,13 +18,13 @@ _DOCS: Final = "SmallRye Reactive Messaging documentation, Kafka Connector, Rece
 
 
 def _is(pipeline: Pipeline, setting: str, *words: str) -> Truth:
-    """Return whether a strategy is chosen; where none is set none of these is, as its defaults are others."""
+    """Return whether a strategy is one of the values; if none is set, it is not, as the defaults differ."""
     part = pipeline["consumer"]
     return part.has(setting) and part.is_any(setting, *words)
 
 
-def _leaves_out_failures(pipeline: Pipeline) -> Truth:
-    """Return whether a failed record's offset is committed all the same; in a transaction it is read again."""
+def _skips_failures(pipeline: Pipeline) -> Truth:
+    """Return whether a failed record's offset is committed; in a transaction the record is read again."""
     retries = both(_is(pipeline, FAILURES, "delayed-retry-topic"), not pipeline["consumer"].has(QUEUE))
     leaves_out = either(_is(pipeline, FAILURES, "ignore"), retries)
     if pipeline["consumer"].is_any("commits", "with the output") is True:
@@ -47,10 +47,10 @@ def _commits_the_latest(pipeline: Pipeline) -> Truth:
 
 
 def _commits_nothing(pipeline: Pipeline) -> Truth:
-    """Return whether nobody commits, as far as declared: the application may, which `commits` says."""
+    """Return whether nothing commits, as declared; the application may, if `commits` says so."""
     part = pipeline["consumer"]
     is_by_client = part.is_any("enable.auto.commit", "true")
-    return both(_is(pipeline, COMMITS, "ignore"), never(is_by_client), not part.has("commits"))
+    return both(_is(pipeline, COMMITS, "ignore"), negated(is_by_client), not part.has("commits"))
 
 
 def _skips_after_restart(pipeline: Pipeline) -> Truth:
@@ -69,7 +69,7 @@ RULES: Final = (
         section="consumer",
         setting=FAILURES,
         fires=f"`ignore`, or `delayed-retry-topic` without `{QUEUE}`; `commits` is not `with the output`",
-        holds=_leaves_out_failures,
+        holds=_skips_failures,
         classes=(BreakClass.LOST, BreakClass.COMMIT_AHEAD),
         cause=Cause.POISON,
         failure=(

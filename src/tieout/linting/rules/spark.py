@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import Pipeline, Truth, both, either, negated
 from tieout.linting.rule import Condition, Rule, is_any, is_missing, reads_aborted
 from tieout.linting.rules.output import survives_rereading
 from tieout.model import BreakClass, Cause, Severity
@@ -16,7 +16,7 @@ _REFUSED: Final = ("kafka.enable.auto.commit", "kafka.auto.offset.reset")
 
 
 def _of_streams(condition: Condition) -> Condition:
-    """Return the condition for DStreams, which hand Kafka's own names to Kafka's own consumer."""
+    """Return the condition for DStreams, which pass Kafka's own names to Kafka's own consumer."""
     is_older = is_any("spark", "api", "dstreams")
     return lambda pipeline: both(is_older(pipeline), condition(pipeline))
 
@@ -24,7 +24,7 @@ def _of_streams(condition: Condition) -> Condition:
 def _of_query(condition: Condition) -> Condition:
     """Return the condition for a query of Structured Streaming: the older API has none of its options."""
     is_older = is_any("spark", "api", "dstreams")
-    return lambda pipeline: both(never(is_older(pipeline)), condition(pipeline))
+    return lambda pipeline: both(negated(is_older(pipeline)), condition(pipeline))
 
 
 def _has_repeating_sink(pipeline: Pipeline) -> Truth:
@@ -35,16 +35,16 @@ def _has_repeating_sink(pipeline: Pipeline) -> Truth:
 
 
 def _repeats_batches(pipeline: Pipeline) -> Truth:
-    """Return whether a batch of DStreams that is computed again is also in the output again."""
+    """Return whether recomputing a batch of DStreams duplicates its output."""
     is_lost_instead = pipeline["spark"].is_any("commits", "before processing")
-    return both(not survives_rereading(pipeline, "spark"), never(is_lost_instead))
+    return both(not survives_rereading(pipeline, "spark"), negated(is_lost_instead))
 
 
 def _commits_by_itself(pipeline: Pipeline) -> Truth:
-    """Return whether the consumer's timer moves a position that the stream begins from."""
+    """Return whether the consumer's auto-commit moves the position that the stream starts from."""
     spark = pipeline["spark"]
     keeps_its_own = spark.is_any("commits", "with the output")
-    return both(spark.is_any("enable.auto.commit", "true"), never(keeps_its_own))
+    return both(spark.is_any("enable.auto.commit", "true"), negated(keeps_its_own))
 
 
 def _sets_the_refused(pipeline: Pipeline) -> Truth:

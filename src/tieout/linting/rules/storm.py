@@ -19,7 +19,7 @@ def _replays_tuples(pipeline: Pipeline) -> Truth:
     return storm.is_declared and storm.is_any("processing.guarantee", "at_least_once", "no_guarantee")
 
 
-def _skips_what_was_added(pipeline: Pipeline) -> Truth:
+def _skips_added_records(pipeline: Pipeline) -> Truth:
     storm = pipeline["storm"]
     return both(storm.is_any("trident.state", "transactional"), storm.is_any("trident.spout", "opaque"))
 
@@ -101,7 +101,7 @@ RULES: Final = (
         section="storm",
         setting="trident.spout",
         fires="`opaque`, with `trident.state: transactional`",
-        holds=_skips_what_was_added,
+        holds=_skips_added_records,
         classes=(BreakClass.LOST,),
         cause=None,
         failure=(

@@ -1,11 +1,11 @@
-"""Kafka Streams: its processing guarantee, and handlers that go on after an error."""
+"""Kafka Streams: its processing guarantee, and handlers that continue after an error."""
 
 from __future__ import annotations
 
 from itertools import product
 from typing import Final
 
-from tieout.linting.pipeline import EXACTLY_ONCE, Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import EXACTLY_ONCE, Pipeline, Truth, both, either, negated
 from tieout.linting.rule import Rule, is_any, is_below
 from tieout.linting.rules.consumer import begins_at_the_end
 from tieout.model import BreakClass, Cause, Severity
@@ -24,25 +24,25 @@ def _continues(pipeline: Pipeline, *handlers: str) -> Truth:
 
 def _is_without_guarantee(pipeline: Pipeline) -> Truth:
     streams = pipeline["streams"]
-    return streams.is_declared and never(streams.is_any("processing.guarantee", *EXACTLY_ONCE))
+    return streams.is_declared and negated(streams.is_any("processing.guarantee", *EXACTLY_ONCE))
 
 
 def _may_lose_acked(pipeline: Pipeline) -> Truth:
-    """Return whether the producers wait for one replica; with exactly-once they refuse to."""
+    """Return whether the producers wait for one replica only; with exactly-once they refuse that."""
     streams = pipeline["streams"]
     if not streams.has(_ACKS):
         return False
-    return both(never(streams.is_any(_ACKS, "all", "-1")), _is_without_guarantee(pipeline))
+    return both(negated(streams.is_any(_ACKS, "all", "-1")), _is_without_guarantee(pipeline))
 
 
 def _begins_at_the_end(pipeline: Pipeline) -> Truth:
-    """Return whether it is set to begin at the end, or near it; Streams' own is the beginning."""
+    """Return whether it is set to start at or near the end; the default of Streams is the beginning."""
     streams = pipeline["streams"]
     return streams.has(_RESET) and begins_at_the_end(streams, _RESET)
 
 
 def _commits_too_late(pipeline: Pipeline) -> Truth:
-    """Return whether transactions would time out before they are committed: Streams compares the two at its start."""
+    """Return whether transactions would time out before they are committed; Streams checks this when it starts."""
     streams = pipeline["streams"]
     if not streams.has("commit.interval.ms"):
         return False
@@ -60,7 +60,7 @@ def _is_above(interval: str | None, timeout: str | None) -> Truth:
         return None
 
 
-def _asks_for_the_removed(pipeline: Pipeline) -> Truth:
+def _sets_removed_guarantee(pipeline: Pipeline) -> Truth:
     streams = pipeline["streams"]
     return both(
         streams.is_any("processing.guarantee", "exactly_once", "exactly_once_beta"), streams.runs_since("4.0")
@@ -124,7 +124,7 @@ RULES: Final = (
         section="streams",
         setting="processing.guarantee",
         fires="`exactly_once` or `exactly_once_beta` from 4.0 on",
-        holds=_asks_for_the_removed,
+        holds=_sets_removed_guarantee,
         classes=(),
         cause=None,
         failure="the application does not start: these values were removed in 4.0",
@@ -197,7 +197,7 @@ RULES: Final = (
         fires="below `3`, but not `-1`, which takes the broker's",
         holds=lambda pipeline: both(
             is_below("streams", "replication.factor", 3)(pipeline),
-            never(is_any("streams", "replication.factor", "-1")(pipeline)),
+            negated(is_any("streams", "replication.factor", "-1")(pipeline)),
         ),
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=None,
