@@ -1,1 +1,1 @@
-"""What only a checkout has: the local stack, the recorder of examples, the fault matrix, benchmarks, page timings."""
+"""Tools of a checkout: the local stack, the recorder of examples, the fault matrix, benchmarks, page timings."""

@@ -1,7 +1,7 @@
-"""Writes what the rounds make of nothing, as empty tables: `src/tieout/engine/judging/rounds/nothing.sql`.
+"""Writes the rounds' results for empty input as empty tables: `src/tieout/engine/judging/rounds/nothing.sql`.
 
-`python -m tools.nothing` runs the rounds on empty tables. A table that is empty then has its columns in that file, and
-so has a view; one that has rows even then is left out.
+`python -m tools.nothing` runs the rounds on empty tables. The file has the columns of every table and view that is
+then empty; a table that has rows even then is left out.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _HEAD: Final = """\
 """
 
 
-def made_of_nothing() -> str:
-    """Return the text of the file, a statement a line, in the order in which the rounds make them."""
+def empty_tables() -> str:
+    """Return the text of the file, one statement per line, in the order of the rounds."""
     files = program((*HANDED_OUT, *TRACED, BREAKS), (*ROUNDS, "trace"))
     _, statements = parsed([text for _, text in files])
     start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,26 +38,27 @@ def made_of_nothing() -> str:
     lines = []
     with connected(Limits()) as connection:
         keywords = {
-            word for (word,) in connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+            keyword
+            for (keyword,) in connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
         }
         prepared(connection, terms_of(Scope(load_contract(_CONTRACT), window, {})))
-        for one in filter(str.strip, statements):
-            if one.strip().startswith("DROP"):
+        for statement in filter(str.strip, statements):
+            if statement.strip().startswith("DROP"):
                 continue
-            connection.execute(one)
-            match = MADE.match(one)
+            connection.execute(statement)
+            match = MADE.match(statement)
             if not match or match[1] not in ("TABLE", "VIEW"):
                 continue
             name = match[3]
             columns = connection.execute(f"DESCRIBE {name}").fetchall()
             if connection.execute(f"SELECT count(*) FROM {name}").fetchone() == (0,):  # noqa: S608 - names of this package
-                told = ", ".join(
+                definitions = ", ".join(
                     f'"{column}" {kind}' if column in keywords else f"{column} {kind}"
                     for column, kind, *_ in columns
                 )
-                lines.append(f"CREATE TABLE {name} ({told});")
+                lines.append(f"CREATE TABLE {name} ({definitions});")
     return _HEAD + "\n".join(dict.fromkeys(lines)) + "\n"
 
 
 if __name__ == "__main__":
-    FILE.write_text(made_of_nothing(), encoding="utf-8")
+    FILE.write_text(empty_tables(), encoding="utf-8")

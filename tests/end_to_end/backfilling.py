@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tools.stack.api import ENDED, Api, ApiError
-from tools.stack.results import rows_left
+from tools.stack.results import stored_rows
 
 from tieout.model import Window
 from tieout.store import Store
@@ -117,7 +117,7 @@ class Backfills:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return everything that the current runs left in the store, without the labels of the run."""
-        found = [rows_left(self.store, PIPELINE, Window(start, start + LENGTH)) for start in STARTS]
+        found = [stored_rows(self.store, PIPELINE, Window(start, start + LENGTH)) for start in STARTS]
         assert None not in found, STARTS
         return [rows for rows in found if rows is not None]
 

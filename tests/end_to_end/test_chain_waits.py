@@ -31,7 +31,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     """A home for the stack, with nothing left running on it afterwards."""
     home = Layout(tmp_path_factory.mktemp("chain") / "home")
     yield home
-    services.stop(home, patience=1.0)
+    services.stop(home, timeout=1.0)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     """A home for the stack, with nothing left running on it afterwards."""
     home = Layout(tmp_path_factory.mktemp("stack") / "home")
     yield home
-    services.stop(home, patience=1.0)
+    services.stop(home, timeout=1.0)
 
 
 def command(layout: Layout, *words: str) -> subprocess.CompletedProcess[str]:
@@ -112,7 +112,7 @@ def test_a_killed_stack_is_started_again_with_its_runs(
     backfilling.prepare(layout.examples / CHOSEN[0])
     first = command(layout, "up")
     assert first.returncode == 0, first.stderr
-    started = state.recall(layout)
+    started = state.load_started(layout)
     assert started is not None
     for process in started.processes:
         os.kill(process.pid, signal.SIGKILL)
@@ -122,7 +122,7 @@ def test_a_killed_stack_is_started_again_with_its_runs(
     second = command(layout, "up")
 
     assert second.returncode == 0, second.stderr
-    again = state.recall(layout)
+    again = state.load_started(layout)
     assert again is not None
     assert services.is_running(again)
     (contract,) = examples.read(layout.examples, CHOSEN[:1])[0].contracts
@@ -132,7 +132,7 @@ def test_a_killed_stack_is_started_again_with_its_runs(
 
 def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
     """Backwards over REST, by command line, cancelled, cleared and repeated, with each reprocess behaviour."""
-    started = state.recalled(layout)
+    started = state.running(layout)
     backfills = Backfills(Api(started.address), Store(started.database_url))
     backfills.api.patch(f"/dags/{backfilling.PIPELINE}", {"is_paused": False})
     first = backfills.over_rest("none", run_backwards=True, max_active_runs=1)
@@ -145,7 +145,7 @@ def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
     idle = backfills.over_rest("none")
     assert backfills.active() == []
     backfills.cancel(idle)
-    backfilling.by_command_line(state.recalled_environment(layout), "completed")
+    backfilling.by_command_line(state.running_environment(layout), "completed")
     backfills.wait(results=4)
     backfills.cancel(backfills.latest())
     assert backfills.rows() == rows

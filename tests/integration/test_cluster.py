@@ -93,7 +93,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         _await(lambda: made.alive() == 2, "two workers")
         yield made
     finally:
-        processes.stop(started, mark=str(tmp_path), patience=5.0)
+        processes.stop(started, mark=str(tmp_path), timeout=5.0)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.engine.histories import load_cases
 from tests.engine.marking import Batch, batches, marked_window, rows_together
 from tests.judging import kernel
 from tests.judging.kernel import PROGRAM, is_of_one_topic_each, scope_of
-from tools.nothing import FILE, made_of_nothing
+from tools.nothing import FILE, empty_tables
 
 from tieout.engine.judging.bucket import Program
 from tieout.engine.judging.canonical import TABLES
@@ -48,7 +48,7 @@ def in_order(tables: dict[str, list[dict[str, Any]]], breaks: list[dict[str, Any
 
 def test_the_rounds_make_of_nothing_what_the_file_says() -> None:
     """Else `python -m tools.nothing` has to be run."""
-    assert FILE.read_text(encoding="utf-8") == made_of_nothing()
+    assert FILE.read_text(encoding="utf-8") == empty_tables()
 
 
 def test_of_an_empty_window_hardly_anything_is_planned() -> None:

@@ -1,4 +1,4 @@
-"""`make bench`: Tieout beside what people do today, on the same data, in one run.
+"""`make bench`: compares Tieout with other ways of comparing data, on the same data, in one run.
 
 Docs: docs/how-to/measure-performance.md; its results: docs/reference/performance.md.
 """

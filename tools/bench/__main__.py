@@ -12,7 +12,7 @@ from typing import Final
 
 from scripts import bootstrap
 
-from tools.bench.contenders import CONTENDERS, OF_OWN_ENVIRONMENT
+from tools.bench.contenders import CONTENDERS, IN_BENCH_ENVIRONMENT
 from tools.bench.data import KINDS, Dataset
 from tools.bench.measuring import Measured, measured
 from tools.bench.report import Results, agreement_of, page, table
@@ -28,35 +28,35 @@ LARGEST: Final = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is asked for; return 1 where contenders disagree about the breaks, else 0."""
-    asked = _arguments(arguments)
+    """Run the requested measurements; return 1 if contenders disagree about the breaks, else 0."""
+    options = _arguments(arguments)
     HOME.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {"SPARK_DRIVER_MEMORY": asked.memory, "SPARK_LOCAL_IP": "127.0.0.1"}
-    if OF_OWN_ENVIRONMENT & set(asked.only):
+    environment = os.environ | {"SPARK_DRIVER_MEMORY": options.memory, "SPARK_LOCAL_IP": "127.0.0.1"}
+    if IN_BENCH_ENVIRONMENT & set(options.only):
         _install()
-    results = Results.load(RESULTS) if asked.report else Results()
-    for millions in asked.sizes:
-        for rate in asked.rates:
-            wanted = Dataset(int(millions * MILLION), rate, tuple(asked.kinds), HOME / "data")
+    results = Results.load(RESULTS) if options.report else Results()
+    for millions in options.sizes:
+        for rate in options.rates:
+            dataset = Dataset(int(millions * MILLION), rate, tuple(options.kinds), HOME / "data")
             print(f"{millions:g} million a side, {rate:.2%} broken", flush=True)
-            _made(wanted, environment)
-            for name in asked.only:
-                found = _measured(name, wanted, asked.repeats, asked.limit, environment)
-                results.add(wanted, name, found)
-                print(f"  {name:14} {_told(found)}", flush=True)
-                if asked.report:
+            _write_data(dataset, environment)
+            for name in options.only:
+                measured_run = _measured(name, dataset, options.repeats, options.limit, environment)
+                results.add(dataset, name, measured_run)
+                print(f"  {name:14} {_result_text(measured_run)}", flush=True)
+                if options.report:
                     results.save(RESULTS)
-                    PAGE.write_text(page(results, asked.memory, asked.note), encoding="utf-8")
-            if not asked.keep:
-                shutil.rmtree(wanted.folder)
-        if not asked.keep:
+                    PAGE.write_text(page(results, options.memory, options.note), encoding="utf-8")
+            if not options.keep:
+                shutil.rmtree(dataset.folder)
+        if not options.keep:
             shutil.rmtree(HOME / "data" / str(int(millions * MILLION)), ignore_errors=True)
     print(table(results))
-    if asked.report:
+    if options.report:
         print(f"written: {PAGE.relative_to(bootstrap.ROOT)}")
     disagreements = agreement_of(results)
-    for told in disagreements:
-        print(f"error: {told}", file=sys.stderr)
+    for disagreement in disagreements:
+        print(f"error: {disagreement}", file=sys.stderr)
     return 1 if disagreements else 0
 
 
@@ -87,17 +87,17 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--no-report", dest="report", action="store_false", help="leave page and results as they are"
     )
-    asked = parser.parse_args(arguments)
-    if asked.largest:
-        asked.sizes = [*asked.sizes, float(LARGEST)]
-    return asked
+    options = parser.parse_args(arguments)
+    if options.largest:
+        options.sizes = [*options.sizes, float(LARGEST)]
+    return options
 
 
 def _install() -> None:
     """Create the contenders' own environment from requirements/bench.txt, once for each content of that file."""
-    wanted = (bootstrap.ROOT / "requirements" / "bench.txt").read_text(encoding="utf-8")
+    requirements = (bootstrap.ROOT / "requirements" / "bench.txt").read_text(encoding="utf-8")
     stamp = VENV / ".tieout-bench"
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == requirements:
         return
     uv = bootstrap.find_uv() or "uv"
     environment = bootstrap.installer_environment() | {"VIRTUAL_ENV": str(VENV)}
@@ -107,16 +107,16 @@ def _install() -> None:
         [uv, "pip", "install", "--quiet", "--require-hashes", "-r", "requirements/bench.txt"],
     ):
         subprocess.run(command, check=True, env=environment, cwd=bootstrap.ROOT)
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(requirements, encoding="utf-8")
 
 
-def _made(wanted: Dataset, environment: dict[str, str]) -> None:
-    """Have the data written by a process of its own, so that this one stays small."""
+def _write_data(dataset: Dataset, environment: dict[str, str]) -> None:
+    """Write the data in a separate process, to keep this one's memory small."""
     code = (
         "from pathlib import Path; from tools.bench.data import Dataset, ensure; "
         "from tieout.engine.session import local_session; "
-        f"ensure(local_session('bench'), Dataset({wanted.rows}, {wanted.rate}, {wanted.kinds}, "
-        f"Path({str(wanted.home)!r})))"
+        f"ensure(local_session('bench'), Dataset({dataset.rows}, {dataset.rate}, {dataset.kinds}, "
+        f"Path({str(dataset.home)!r})))"
     )
     with (HOME / "bench.log").open("a", encoding="utf-8") as log:
         subprocess.run(
@@ -125,22 +125,27 @@ def _made(wanted: Dataset, environment: dict[str, str]) -> None:
 
 
 def _measured(
-    name: str, wanted: Dataset, repeats: int, limit: float, environment: dict[str, str]
+    name: str, dataset: Dataset, repeats: int, limit: float, environment: dict[str, str]
 ) -> Measured:
-    python = str(VENV / "bin" / "python") if name in OF_OWN_ENVIRONMENT else sys.executable
-    words = [name, str(wanted.produced), str(wanted.folder), str(repeats)]
-    own = environment | {"PYTHONPATH": str(bootstrap.ROOT), "PYSPARK_PYTHON": python}
-    if name not in OF_OWN_ENVIRONMENT:
-        own |= {"PYTHONPATH": f"{bootstrap.ROOT}:{bootstrap.ROOT / 'src'}"}
-    return measured([python, "-m", "tools.bench.contenders", *words], own, limit, HOME / "bench.log")
+    python = str(VENV / "bin" / "python") if name in IN_BENCH_ENVIRONMENT else sys.executable
+    words = [name, str(dataset.produced), str(dataset.folder), str(repeats)]
+    process_environment = environment | {"PYTHONPATH": str(bootstrap.ROOT), "PYSPARK_PYTHON": python}
+    if name not in IN_BENCH_ENVIRONMENT:
+        process_environment |= {"PYTHONPATH": f"{bootstrap.ROOT}:{bootstrap.ROOT / 'src'}"}
+    return measured(
+        [python, "-m", "tools.bench.contenders", *words],
+        process_environment,
+        limit,
+        HOME / "bench.log",
+    )
 
 
-def _told(found: Measured) -> str:
-    if found.seconds is None:
-        return str(found.failure)
+def _result_text(run: Measured) -> str:
+    if run.seconds is None:
+        return str(run.failure)
     return (
-        f"{found.seconds:8.1f} s  {found.cpu:8.1f} s of processor  {(found.memory or 0) / 2**30:5.1f} GiB  "
-        f"{found.answer or ''}"
+        f"{run.seconds:8.1f} s  {run.cpu:8.1f} s of processor  {(run.memory or 0) / 2**30:5.1f} GiB  "
+        f"{run.answer or ''}"
     )
 
 

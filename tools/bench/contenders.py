@@ -21,7 +21,7 @@ from tools.bench.measuring import cpu_seconds, peak_memory
 
 Answer = dict[str, int]
 Contender = Callable[[int], Any]
-"""Given the bytes that all runs read together, a context in which a `Run` may be run many times."""
+"""Takes the bytes that all runs read in total; returns a context whose `Run` may be called many times."""
 Run = Callable[[Path, Path], Answer]
 _LOW: Final = 0xFFFFFFFF
 
@@ -158,12 +158,14 @@ def _tieout(match: str) -> Contender:
         def run(_produced: Path, folder: Path) -> Answer:
             contract = load_contract(folder / f"{match}-contract.yml")
             with TemporaryDirectory() as output, moved(spark) as bytes_moved:
-                found = reconcile(spark, contract, WINDOW, run_id="bench", now=JUDGED_AT, progress=_told)
-                _told("writing")
-                write_output(found, Path(output) / "statement", render_html)
+                reconciliation = reconcile(
+                    spark, contract, WINDOW, run_id="bench", now=JUDGED_AT, progress=_print_step
+                )
+                _print_step("writing")
+                write_output(reconciliation, Path(output) / "statement", render_html)
             print(json.dumps({"moved": bytes_moved}), flush=True)
-            flags = found.statement["flags"]
-            return {kind: sum(flags.get(name, 0) for name in names) for kind, names in _FOUND_AS.items()}
+            flags = reconciliation.statement["flags"]
+            return {kind: sum(flags.get(name, 0) for name in names) for kind, names in _FLAGS_OF_KIND.items()}
 
         yield run
         spark.stop()
@@ -171,16 +173,16 @@ def _tieout(match: str) -> Contender:
     return contender
 
 
-_FOUND_AS: Final = {
+_FLAGS_OF_KIND: Final = {
     "lost": ("LOST", "OVERDUE"),
     "duplicated": ("OUTPUT_DUPLICATE",),
     "corrupted": ("CORRUPTED_VALUE",),
     "phantom": ("PHANTOM_UNKNOWN",),
     "late": ("LATE",),
 }
-"""The flags under which Tieout counts each kind of break.
+"""Tieout's flags for each kind of break.
 
-A lost message that ends its partition is overdue to Tieout: nothing after it shows that the consumer has come so far.
+A lost message at the end of its partition is overdue for Tieout: no later message proves that the consumer passed it.
 """
 CONTENDERS: Final[dict[str, Contender]] = {
     "floor": floor,
@@ -191,11 +193,11 @@ CONTENDERS: Final[dict[str, Contender]] = {
     "duckdb": _duckdb(_JOIN),
     "duckdb-hashes": _duckdb(_HASHED),
 }
-OF_OWN_ENVIRONMENT: Final = frozenset({"datacompy", "duckdb", "duckdb-hashes"})
-"""What is no part of Tieout's environment and runs in the bench's."""
+IN_BENCH_ENVIRONMENT: Final = frozenset({"datacompy", "duckdb", "duckdb-hashes"})
+"""Contenders that are not in Tieout's environment and run in the benchmark's own."""
 
 
-def _told(step: str) -> None:
+def _print_step(step: str) -> None:
     print(json.dumps({"step": step, "at": time.monotonic()}), flush=True)
 
 
@@ -206,18 +208,23 @@ def main() -> None:
     parser.add_argument("produced", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("repeats", type=int)
-    asked = parser.parse_args()
-    sides = (asked.produced, asked.folder / "delivered")
+    options = parser.parse_args()
+    sides = (options.produced, options.folder / "delivered")
     size = sum(file.stat().st_size for side in sides for file in side.iterdir())
-    with CONTENDERS[asked.name](asked.repeats * size) as run:
-        for _ in range(asked.repeats):
-            _told("start")
+    with CONTENDERS[options.name](options.repeats * size) as run:
+        for _ in range(options.repeats):
+            _print_step("start")
             cpu, started = cpu_seconds(), time.monotonic()
-            answer = run(asked.produced, asked.folder)
+            answer = run(options.produced, options.folder)
             seconds = time.monotonic() - started
-            _told("end")
-            told = {"seconds": seconds, "cpu": cpu_seconds() - cpu, "memory": peak_memory(), "answer": answer}
-            print(json.dumps(told), flush=True)
+            _print_step("end")
+            result = {
+                "seconds": seconds,
+                "cpu": cpu_seconds() - cpu,
+                "memory": peak_memory(),
+                "answer": answer,
+            }
+            print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Seconds, processor seconds and peak memory of a process and everything it started, from Linux's /proc (proc(5))."""
+"""Seconds, CPU seconds and peak memory of a process and its descendants, from Linux's /proc (proc(5))."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds() -> float:
-    """Return the processor seconds that this process and its living descendants have used, waited-for ones included."""
+    """Return the CPU seconds used by this process and its living descendants, including waited-for children."""
     return sum(_ticks(pid) for pid in _family(os.getpid())) / _TICKS
 
 
 def peak_memory() -> int:
-    """Return the bytes of memory that this process and its living descendants held at their peaks, added up."""
+    """Return the sum in bytes of the peak memory of this process and its living descendants."""
     return sum(_peak(pid) for pid in _family(os.getpid()))
 
 
 def workers_memory() -> int:
-    """Return the bytes that the largest Python process among this one's descendants held at its peak."""
+    """Return the peak memory in bytes of the largest Python process among the descendants."""
     workers = (pid for pid in _family(os.getpid())[1:] if "python" in _command(pid))
     return max(map(_peak, workers), default=0)
 
@@ -44,10 +44,10 @@ def _command(pid: int) -> str:
 
 def _family(root: int) -> list[int]:
     parents = {int(path.name): _parent(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
-    found = [root]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
+    pids = [root]
+    for pid in pids:
+        pids += [child for child, parent in parents.items() if parent == pid]
+    return pids
 
 
 def _fields(pid: Path) -> list[str]:
@@ -77,10 +77,9 @@ def _peak(pid: int) -> int:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one contender took on one dataset; without `seconds` it did not finish, and `failure` says why.
+    """The measurements of one contender on one dataset; without `seconds` it did not finish, and `failure` says why.
 
-    `steps` are the seconds of the parts of a run, and `moved` the bytes that its last one moved and held, as far as the
-    contender tells them.
+    `steps` are the seconds of the parts of a run, and `moved` the bytes moved and held by the last run, if reported.
     """
 
     seconds: float | None
@@ -94,17 +93,17 @@ class Measured:
 
 
 def measured(command: Sequence[str], environment: dict[str, str], limit: float, log: Path) -> Measured:
-    """Return the medians of a contender's runs; of several, the first, in which Java warms up, is left out.
+    """Return the medians of a contender's runs; of several, the first, in which Java warms up, is skipped.
 
-    After `limit` seconds in all it is stopped, and the runs that ended by then count. What it left is removed.
+    After `limit` seconds in total it is stopped, and the completed runs count. Its temporary files are removed.
     """
     lines: list[dict[str, Any]] = []
-    with log.open("a", encoding="utf-8") as told, TemporaryDirectory(dir=log.parent) as scratch:
+    with log.open("a", encoding="utf-8") as log_file, TemporaryDirectory(dir=log.parent) as scratch:
         process = subprocess.Popen(
             command,
             env={**environment, "TMPDIR": scratch, "SPARK_LOCAL_DIRS": scratch},
             stdout=subprocess.PIPE,
-            stderr=told,
+            stderr=log_file,
             text=True,
             start_new_session=True,
         )
@@ -112,7 +111,7 @@ def measured(command: Sequence[str], environment: dict[str, str], limit: float, 
         watch.start()
         try:
             for line in process.stdout or ():
-                told.write(line)
+                log_file.write(line)
                 if line.startswith("{"):
                     lines.append(json.loads(line))
             code = process.wait()
@@ -122,8 +121,10 @@ def measured(command: Sequence[str], environment: dict[str, str], limit: float, 
                 os.killpg(process.pid, signal.SIGKILL)
     runs = [line for line in lines if "seconds" in line]
     if not runs:
-        why = f"not finished after {limit:.0f} s" if code == -signal.SIGKILL else f"failed, exit code {code}"
-        return Measured(None, None, None, {}, 0, why)
+        failure = (
+            f"not finished after {limit:.0f} s" if code == -signal.SIGKILL else f"failed, exit code {code}"
+        )
+        return Measured(None, None, None, {}, 0, failure)
     counted = runs[1:] or runs
     return Measured(
         seconds=median(run["seconds"] for run in counted),
@@ -136,14 +137,14 @@ def measured(command: Sequence[str], environment: dict[str, str], limit: float, 
     )
 
 
-def _steps(lines: Sequence[dict[str, Any]], left_out: int) -> dict[str, float]:
-    """Return the medians of each step's seconds, numbers in its name aside, over all but the first runs."""
-    found: dict[str, list[float]] = {}
-    told = [line for line in lines if "step" in line]
-    ends = [place for place, line in enumerate(told) if line["step"] == "end"]
-    counted = told[ends[left_out - 1] if left_out else 0 : ends[-1] + 1] if ends else []
+def _steps(lines: Sequence[dict[str, Any]], skipped: int) -> dict[str, float]:
+    """Return the median seconds of each step, without numbers in its name, over all but the skipped runs."""
+    by_name: dict[str, list[float]] = {}
+    step_lines = [line for line in lines if "step" in line]
+    ends = [place for place, line in enumerate(step_lines) if line["step"] == "end"]
+    counted = step_lines[ends[skipped - 1] if skipped else 0 : ends[-1] + 1] if ends else []
     for step, following in pairwise(counted):
         if step["step"] != "end":
             name = re.sub(r"[0-9]+", "…", step["step"])
-            found.setdefault(name, []).append(following["at"] - step["at"])
-    return {name: median(seconds) for name, seconds in found.items()}
+            by_name.setdefault(name, []).append(following["at"] - step["at"])
+    return {name: median(seconds) for name, seconds in by_name.items()}

@@ -1,4 +1,4 @@
-"""What a run moves and holds: bytes that Spark shuffles and spills, and what the task that judges spills and holds.
+"""The bytes that a run moves and holds: Spark's shuffles and spills, and the spills and memory of judging tasks.
 
 Sources: `AppStatusStore.stageList` of apache/spark, branch 4.1, which the web interface reads; `VmHWM` in proc(5).
 """
@@ -21,12 +21,12 @@ _SECONDS: Final = 0.25
 
 @contextmanager
 def moved(spark: SparkSession) -> Iterator[dict[str, int]]:
-    """Yield what is filled, when the block ends, with the bytes that it `shuffled`, `spilled` and held.
+    """Yield a mapping that is filled, when the block ends, with the bytes that it `shuffled`, `spilled` and held.
 
-    `shuffled` and `spilled` are Spark's; `kernel_spilled` is the most that lay in the folders of the tasks that judge,
-    `worker` the most that one Python worker has held since it began.
+    `shuffled` and `spilled` are Spark's; `kernel_spilled` is the peak size of the folders of judging tasks, `worker`
+    the peak memory of one Python worker.
     """
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     before, ended = _of_stages(spark), Event()
     most = [0]
 
@@ -37,24 +37,24 @@ def moved(spark: SparkSession) -> Iterator[dict[str, int]]:
     watching = Thread(target=watch, daemon=True)
     watching.start()
     try:
-        yield found
+        yield sizes
     finally:
         ended.set()
         watching.join()
-        found |= {name: value - before[name] for name, value in _of_stages(spark).items()}
-        found |= {"kernel_spilled": most[0], "worker": workers_memory()}
+        sizes |= {name: value - before[name] for name, value in _of_stages(spark).items()}
+        sizes |= {"kernel_spilled": most[0], "worker": workers_memory()}
 
 
 def _of_stages(spark: SparkSession) -> dict[str, int]:
-    """Return what all stages of the session moved so far; the oldest of very many are forgotten."""
+    """Return the bytes moved by all stages of the session; Spark forgets the oldest of very many."""
     context: Any = spark.sparkContext
-    nothing = context._jvm.java.util.ArrayList()
+    no_filter = context._jvm.java.util.ArrayList()
     quantiles = context._gateway.new_array(context._jvm.double, 0)
-    stages = context._jsc.sc().statusStore().stageList(nothing, False, False, quantiles, nothing)
-    every = [stages.apply(number) for number in range(stages.size())]
+    stages = context._jsc.sc().statusStore().stageList(no_filter, False, False, quantiles, no_filter)
+    all_stages = [stages.apply(number) for number in range(stages.size())]
     return {
-        "shuffled": sum(stage.shuffleWriteBytes() for stage in every),
-        "spilled": sum(stage.diskBytesSpilled() for stage in every),
+        "shuffled": sum(stage.shuffleWriteBytes() for stage in all_stages),
+        "spilled": sum(stage.diskBytesSpilled() for stage in all_stages),
     }
 
 

@@ -1,4 +1,4 @@
-"""The results as a table and as docs/reference/performance.md, and whether everybody found the same breaks."""
+"""The results as a table and as docs/reference/performance.md, and whether all contenders found the same breaks."""
 
 from __future__ import annotations
 
@@ -21,29 +21,33 @@ JOIN: Final = "join"
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio to be reached: of Tieout's seconds to another contender's, at most, where such a share is broken.
+    """A target: the highest ratio of Tieout's seconds to another contender's, for a share of broken messages.
 
-    Up to `FEW` messages a side it may be `most_of_few`: there the fixed cost of a run weighs more.
+    Up to `SMALL_ROWS` messages per side it is `most_if_small`: there the fixed cost of a run weighs more.
     """
 
     words: str
     rate: float
     other: str
     most: float
-    most_of_few: float | None = None
+    most_if_small: float | None = None
 
     def most_of(self, rows: int) -> float:
-        """Return the ratio asked for with so many messages a side."""
-        return self.most if self.most_of_few is None or rows > FEW else self.most_of_few
+        """Return the target ratio for a number of messages per side."""
+        return self.most if self.most_if_small is None or rows > SMALL_ROWS else self.most_if_small
 
     @property
     def limit(self) -> str:
-        """The ratio in words."""
-        few = "" if self.most_of_few is None else f"; {self.most_of_few:g} up to {FEW / 1e6:g} million"
-        return f"{self.most:g}{few}"
+        """The ratio as text."""
+        small = (
+            ""
+            if self.most_if_small is None
+            else f"; {self.most_if_small:g} up to {SMALL_ROWS / 1e6:g} million"
+        )
+        return f"{self.most:g}{small}"
 
 
-FEW: Final = 1_000_000
+SMALL_ROWS: Final = 1_000_000
 TARGETS: Final = (
     Target("clean window, to the scan", 0.0, FLOOR, 2.0),
     Target("clean window, to the full outer join", 0.0, JOIN, 0.4),
@@ -55,31 +59,31 @@ TARGETS: Final = (
 
 @dataclass
 class Results:
-    """What was measured, by size, share and contender; a later measurement replaces an earlier one."""
+    """The measurements by size, share and contender; a later measurement replaces an earlier one."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Return what an earlier run saved, or nothing."""
+        """Return the results of an earlier run, or empty ones."""
         return cls(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else cls()
 
     def save(self, path: Path) -> None:
         """Write the results where `load` finds them."""
         path.write_text(json.dumps(self.rows, indent=1), encoding="utf-8")
 
-    def add(self, wanted: Dataset, name: str, found: Measured) -> None:
+    def add(self, dataset: Dataset, name: str, measured: Measured) -> None:
         """Remember one measurement with its date."""
         entry = {
-            "rows": wanted.rows,
-            "rate": wanted.rate,
+            "rows": dataset.rows,
+            "rate": dataset.rate,
             "name": name,
             "at": datetime.now(UTC).date().isoformat(),
         }
-        self.rows[f"{wanted.rows}/{wanted.rate:g}/{name}"] = entry | asdict(found)
+        self.rows[f"{dataset.rows}/{dataset.rate:g}/{name}"] = entry | asdict(measured)
 
     def of(self, rows: int, rate: float, name: str) -> dict[str, Any]:
-        """Return one measurement, empty where there is none."""
+        """Return one measurement, empty if there is none."""
         return self.rows.get(f"{rows}/{rate:g}/{name}", {})
 
     def datasets(self) -> list[tuple[int, float]]:
@@ -87,19 +91,19 @@ class Results:
         return sorted({(row["rows"], row["rate"]) for row in self.rows.values()})
 
     def measured_on(self, rows: int, rate: float) -> list[dict[str, Any]]:
-        """Return the measurements of one dataset, the fastest first, what did not finish last."""
-        found = [row for row in self.rows.values() if (row["rows"], row["rate"]) == (rows, rate)]
-        return sorted(found, key=lambda row: row["seconds"] or float("inf"))
+        """Return the measurements of one dataset, the fastest first, unfinished ones last."""
+        measurements = [row for row in self.rows.values() if (row["rows"], row["rate"]) == (rows, rate)]
+        return sorted(measurements, key=lambda row: row["seconds"] or float("inf"))
 
 
 def agreement_of(results: Results) -> list[str]:
-    """Return a line for each contender that counts breaks otherwise than Tieout; the scan counts none."""
+    """Return a line for each contender whose counts differ from Tieout's; the scan counts nothing."""
     wrong = []
     for rows, rate in results.datasets():
-        ours = results.of(rows, rate, TIEOUT).get("answer", {})
-        for row in results.measured_on(rows, rate) if ours else ():
+        tieout_counts = results.of(rows, rate, TIEOUT).get("answer", {})
+        for row in results.measured_on(rows, rate) if tieout_counts else ():
             for kind, count in row["answer"].items():
-                expected = sum(ours[part] for part in kind.split("_or_"))
+                expected = sum(tieout_counts[part] for part in kind.split("_or_"))
                 if count != expected:
                     wrong.append(
                         f"{rows} rows, {rate:.2%} broken: {row['name']} finds {count} {kind}, Tieout {expected}"
@@ -108,7 +112,7 @@ def agreement_of(results: Results) -> list[str]:
 
 
 def table(results: Results) -> str:
-    """Return the results as Markdown tables, one a size and share."""
+    """Return the results as Markdown tables, one per size and share."""
     return "\n".join(_lines(results))
 
 
@@ -141,11 +145,15 @@ def _reached(results: Results) -> Iterator[str]:
 
 def _steps(results: Results) -> Iterator[str]:
     """Yield the table of Tieout's steps, a column for each size and share."""
-    known = {at: steps for at in results.datasets() if (steps := results.of(*at, TIEOUT).get("steps"))}
-    yield "| step | " + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in known) + " |"
-    yield "|---" * (1 + len(known)) + "|"
-    for name in dict.fromkeys(name for steps in known.values() for name in steps if name != "start"):
-        cells = [f"{steps[name]:.1f}" if name in steps else "" for steps in known.values()]
+    by_dataset = {at: steps for at in results.datasets() if (steps := results.of(*at, TIEOUT).get("steps"))}
+    yield (
+        "| step | "
+        + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in by_dataset)
+        + " |"
+    )
+    yield "|---" * (1 + len(by_dataset)) + "|"
+    for name in dict.fromkeys(name for steps in by_dataset.values() for name in steps if name != "start"):
+        cells = [f"{steps[name]:.1f}" if name in steps else "" for steps in by_dataset.values()]
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
@@ -159,19 +167,25 @@ _MOVED: Final = {
 
 def _moved(results: Results) -> Iterator[str]:
     """Yield the table of the bytes that Tieout's runs moved and held, a column for each size and share."""
-    known = {at: moved for at in results.datasets() if (moved := results.of(*at, TIEOUT).get("moved"))}
-    yield "| MiB | " + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in known) + " |"
-    yield "|---" * (1 + len(known)) + "|"
-    for name, words in _MOVED.items():
-        yield f"| {words} | " + " | ".join(f"{moved[name] / 2**20:.0f}" for moved in known.values()) + " |"
+    by_dataset = {at: moved for at in results.datasets() if (moved := results.of(*at, TIEOUT).get("moved"))}
+    yield (
+        "| MiB | "
+        + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in by_dataset)
+        + " |"
+    )
+    yield "|---" * (1 + len(by_dataset)) + "|"
+    for name, title in _MOVED.items():
+        yield (
+            f"| {title} | " + " | ".join(f"{moved[name] / 2**20:.0f}" for moved in by_dataset.values()) + " |"
+        )
 
 
 def _cell(results: Results, rows: int, target: Target) -> str:
-    ours, theirs = (results.of(rows, target.rate, name) for name in (TIEOUT, target.other))
-    if not ours.get("seconds") or not theirs.get("seconds"):
+    tieout, other = (results.of(rows, target.rate, name) for name in (TIEOUT, target.other))
+    if not tieout.get("seconds") or not other.get("seconds"):
         return "not measured"
-    ratio = ours["seconds"] / theirs["seconds"]
-    days = "" if ours["at"] == theirs["at"] else ", of two days"
+    ratio = tieout["seconds"] / other["seconds"]
+    days = "" if tieout["at"] == other["at"] else ", of two days"
     return f"{ratio:.2f} {'reached' if ratio <= target.most_of(rows) else '**missed**'}{days}"
 
 
@@ -180,7 +194,7 @@ def _sizes(results: Results) -> list[int]:
 
 
 def page(results: Results, memory: str, note: str = "") -> str:
-    """Return docs/reference/performance.md; `note` says what a reader has to know of the circumstances."""
+    """Return docs/reference/performance.md; `note` describes the circumstances of the measurement."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return "\n".join(
         [

@@ -1,1 +1,1 @@
-"""The fault matrix: what is killed, at which step of a run, and what is found then. No part of the test suite."""
+"""The fault matrix: kills each part of the stack at each step of a run and checks the results; not a test suite."""

@@ -1,7 +1,7 @@
-"""Stopping a run in the middle of something, so that it can be killed exactly there.
+"""Blocks a run in the middle of a step, so that it can be killed there.
 
-A transaction is held by a lock on a table that it writes late: it waits with its first rows written and nothing
-committed. A sender is held by a receiver that has taken the alert and does not answer.
+A transaction is blocked by a lock on a table that it writes late: it waits with its first rows written and nothing
+committed. A sender is blocked by a receiver that has accepted the alert and does not answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Reached = Callable[[], bool]
 
 @contextmanager
 def table(stack: Stack, url: str, name: str) -> Iterator[Reached]:
-    """Keep everybody from writing a table, and give what tells whether somebody waits to.
+    """Lock a table against writes, and yield a function that returns whether a session waits for it.
 
     Args:
         stack: The stack.
@@ -38,8 +38,8 @@ def table(stack: Stack, url: str, name: str) -> Iterator[Reached]:
 
 @contextmanager
 def answer(receiver: Receiver) -> Iterator[Reached]:
-    """Keep a sender waiting for its answer, and give what tells whether one waits."""
-    receiver.hold_next()
+    """Keep a sender waiting for its answer, and yield a function that returns whether one waits."""
+    receiver.delay_next()
     try:
         yield receiver.is_holding.is_set
     finally:

@@ -1,6 +1,6 @@
-"""What was found, one file for each line of the page, so that a page can be made of parts that were run one by one.
+"""The saved results, one file per line of the page, so that a page can be built from several partial runs.
 
-A line that is tried again replaces what was kept of it; a whole run begins with nothing kept.
+A line that is run again replaces its saved result; a full run starts with none.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from tools.faults.replays import ANSWERS, Replayed
 
 @dataclass(frozen=True)
 class Kept:
-    """The folder of what was found."""
+    """The folder of the saved results."""
 
     folder: Path
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all saved results."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def keep(self, found: Cell | Replayed) -> None:
-        """Write what was found of a line, whole or not at all."""
+    def save(self, result: Cell | Replayed) -> None:
+        """Write a line's result atomically."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        told = asdict(found)
-        if isinstance(found, Cell):
-            file, told["moment"] = self._cell(found.moment, found.victim), found.moment.name
+        record = asdict(result)
+        if isinstance(result, Cell):
+            file, record["moment"] = self._cell(result.moment, result.victim), result.moment.name
         else:
-            file = self._replay(found.answer)
+            file = self._replay(result.answer)
         draft = file.with_suffix(".new")
-        draft.write_text(json.dumps(told, indent=1))
+        draft.write_text(json.dumps(record, indent=1))
         draft.replace(file)
 
     def cells(self) -> list[Cell]:
-        """Return the cells that were tried, in the order of the matrix."""
+        """Return the saved cells, in the order of the matrix."""
         files = [(moment, self._cell(moment, victim)) for moment in MOMENTS for victim in moment.victims]
         return [Cell(**{**_read(file, Cell), "moment": moment}) for moment, file in files if file.exists()]
 
     def replays(self) -> list[Replayed]:
-        """Return the replays that were tried, in their order."""
-        told = [_read(file, Replayed) for file in map(self._replay, ANSWERS) if file.exists()]
-        return [Replayed(**{**one, "rows": tuple(one["rows"])}) for one in told]
+        """Return the saved replays, in order."""
+        records = [_read(file, Replayed) for file in map(self._replay, ANSWERS) if file.exists()]
+        return [Replayed(**{**record, "rows": tuple(record["rows"])}) for record in records]
 
     def _cell(self, moment: Moment, victim: str) -> Path:
         return self.folder / f"{moment.name}-{victim}.json"
@@ -55,6 +55,6 @@ class Kept:
 
 
 def _read(file: Path, kind: type[Cell | Replayed]) -> dict[str, Any]:
-    """Return what is kept in a file, less what a page of another version had."""
-    told = json.loads(file.read_text())
-    return {field.name: told[field.name] for field in fields(kind)}
+    """Return the fields of a saved result, without those of other versions."""
+    record = json.loads(file.read_text())
+    return {field.name: record[field.name] for field in fields(kind)}

@@ -1,4 +1,4 @@
-"""Finding one part of a running stack and taking it away, and starting again what then is dead."""
+"""Kills one part of a running stack, and restarts dead parts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KILLED = ("scheduler", "task", "driver", "postgres")
 TAKEN_AWAY = ("connection", "disk", "receiver")
 VICTIMS = (*KILLED, *TAKEN_AWAY)
 APPLICATION = "faults"
-"""What our own sessions are called, so that they are not cut."""
+"""The application name of our own sessions, so that they are not terminated."""
 _FILLER = "filler"
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A running stack: where it lies, and the environment that its processes have."""
+    """A running stack: its home, and the environment of its processes."""
 
     layout: Layout
     started: Started
@@ -35,7 +35,7 @@ class Stack:
     postgres_port: int
 
     def kill(self, victim: str, dag_id: str) -> bool:
-        """Kill a victim with signal 9, cut the store's connections or fill the disk; return whether there was any."""
+        """Kill a victim with SIGKILL, cut the store's connections or fill the disk; return whether it existed."""
         if victim == "connection":
             return self._cut_connections()
         if victim == "disk":
@@ -49,26 +49,26 @@ class Stack:
         return processes.kill(pids)
 
     def restore(self) -> None:
-        """Start PostgreSQL and Airflow's processes again where they are dead."""
+        """Restart PostgreSQL and Airflow's processes if they are dead."""
         postgres.start(self.layout.postgres, self.postgres_port)
-        known = list(state.recalled(self.layout).processes)
-        living = {one.name for one in known if processes.is_alive(one)}
+        started = list(state.running(self.layout).processes)
+        living = {process.name for process in started if processes.is_alive(process)}
         dead = [name for name in COMMANDS if name not in living]
         if not dead:
             return
         for name in dead:
             log = self.layout.logs / f"{name}.log"
-            known.append(processes.start(name, command_of(name), self.environment, log))
-        # The dead stay known: by their numbers the workers that they left are found when the stack is stopped.
-        state.remember(self.layout, Started(self.started.port, self.started.database_url, tuple(known)))
+            started.append(processes.start(name, command_of(name), self.environment, log))
+        # Dead processes stay in the list: their orphaned workers are found by it when the stack is stopped.
+        state.save_started(self.layout, Started(self.started.port, self.started.database_url, tuple(started)))
 
     def free_disk(self) -> None:
-        """Remove what filled the disk."""
+        """Delete the file that filled the disk."""
         (self.layout.statements / _FILLER).unlink(missing_ok=True)
 
     def running_step(self, dag_id: str) -> str | None:
-        """Return the step whose task is running now; asked of the database, which answers faster than the API."""
-        rows = self._asked(
+        """Return the step whose task is running now, from the database, which is faster than the API."""
+        rows = self._query(
             self._airflow_url(),
             "SELECT task_id FROM task_instance WHERE dag_id = %s AND state = 'running'",
             dag_id,
@@ -76,42 +76,44 @@ class Stack:
         return str(rows[0][0]) if rows else None
 
     def is_at_work(self, dag_id: str) -> bool:
-        """Return whether a run of a DAG has not ended."""
+        """Return whether a DAG has a run that has not ended."""
         query = "SELECT run_id FROM dag_run WHERE dag_id = %s AND state IN ('queued', 'running')"
-        return bool(self._asked(self._airflow_url(), query, dag_id))
+        return bool(self._query(self._airflow_url(), query, dag_id))
 
     def progress(self) -> list[tuple[Any, ...]]:
-        """Return how far every task has come: its state and its tries."""
+        """Return the state and tries of every task."""
         query = "SELECT dag_id, run_id, task_id, try_number, state FROM task_instance ORDER BY id"
-        return self._asked(self._airflow_url(), query)
+        return self._query(self._airflow_url(), query)
 
     def driver(self) -> list[int]:
-        """Return Spark's JVM among the processes that carry the home's mark."""
+        """Return the pids of Spark's JVM among the processes that carry the home's mark."""
         mark = f"{MARK}={self.layout.home}".encode()
-        found = []
+        pids = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                is_ours = mark in (path / "environ").read_bytes().split(b"\0")
-                if is_ours and b"org.apache.spark.deploy.SparkSubmit" in (path / "cmdline").read_bytes():
-                    found.append(int(path.name))
+                is_of_stack = mark in (path / "environ").read_bytes().split(b"\0")
+                if is_of_stack and b"org.apache.spark.deploy.SparkSubmit" in (path / "cmdline").read_bytes():
+                    pids.append(int(path.name))
             except OSError:
                 continue
-        return found
+        return pids
 
     def is_waiting_for_lock(self, url: str) -> bool:
-        """Return whether a session of a database waits for a lock, that is, is in the middle of a transaction."""
+        """Return whether a session of a database waits for a lock, in the middle of a transaction."""
         query = (
             "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
         )
-        return bool(self._asked(url, query))
+        return bool(self._query(url, query))
 
     def _scheduler(self) -> list[int]:
-        known = state.recalled(self.layout).processes
-        return [one.pid for one in known if one.name == "scheduler" and processes.is_alive(one)]
+        started = state.running(self.layout).processes
+        return [
+            process.pid for process in started if process.name == "scheduler" and processes.is_alive(process)
+        ]
 
     def _task(self, dag_id: str) -> list[int]:
         query = "SELECT pid FROM task_instance WHERE dag_id = %s AND state = 'running'"
-        return [int(pid) for (pid,) in self._asked(self._airflow_url(), query, dag_id) if pid]
+        return [int(pid) for (pid,) in self._query(self._airflow_url(), query, dag_id) if pid]
 
     def _postmaster(self) -> list[int]:
         return [int((self.layout.postgres / "postmaster.pid").read_text().splitlines()[0])]
@@ -121,10 +123,10 @@ class Stack:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND application_name <> %s AND backend_type = 'client backend'"
         )
-        return bool(self._asked(self.started.database_url, query, APPLICATION))
+        return bool(self._query(self.started.database_url, query, APPLICATION))
 
     def _fill_disk(self) -> bool:
-        """Fill the file system of the statements, which has nothing else on it, to the last byte."""
+        """Fill the file system of the statements, which holds nothing else, completely."""
         try:
             with (self.layout.statements / _FILLER).open("wb", buffering=0) as file:
                 for size in (1 << 20, 1 << 12, 1):
@@ -138,8 +140,8 @@ class Stack:
         return self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "", 1)
 
     @staticmethod
-    def _asked(url: str, query: str, *values: str) -> list[tuple[Any, ...]]:
-        """Return a query's rows, none where PostgreSQL is away."""
+    def _query(url: str, query: str, *values: str) -> list[tuple[Any, ...]]:
+        """Return a query's rows, none if PostgreSQL is down."""
         try:
             with (
                 closing(psycopg2.connect(url, application_name=APPLICATION)) as session,
@@ -155,10 +157,10 @@ def stack_of(layout: Layout) -> Stack:
     """Return the stack that runs on a home.
 
     Raises:
-        StackError: where none does.
+        StackError: if none does.
     """
-    started = state.recalled(layout)
+    started = state.running(layout)
     if not started.processes:
         raise StackError(f"{layout.home}: expected a running stack, found no process of it; start it first")
     port = int((layout.postgres / "postmaster.pid").read_text().splitlines()[3])
-    return Stack(layout, started, state.recalled_environment(layout), port)
+    return Stack(layout, started, state.running_environment(layout), port)

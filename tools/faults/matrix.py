@@ -1,4 +1,4 @@
-"""One cell of the matrix: a run disturbed at a moment, what it left behind at once, and what came of it."""
+"""One cell of the matrix: a run disturbed at a moment, the store right after, and the final result."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from tools.faults.orders import PIPELINE, WINDOW
 from tools.faults.receiver import Receiver
 from tools.stack.api import ENDED, Api, ApiError
 from tools.stack.errors import StackError
-from tools.stack.results import rows_left
+from tools.stack.results import stored_rows
 
-PATIENCE_SECONDS = 900.0
+TIMEOUT_SECONDS = 900.0
 HEARTBEAT_SECONDS = 60
-"""How long Airflow waits here for a sign of life."""
+"""Airflow's heartbeat timeout in the matrix."""
 _UPKEEP = "tieout_upkeep"
 _TABLES = ("run", "alert", "life", "life_event", "act", "replay")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A point of a run: the task that is at work, what it is doing, and who is there to be hit."""
+    """A point of a run: the running task, what it is doing, and the possible victims."""
 
     name: str
     task: str
     meaning: str
     victims: tuple[str, ...]
     table: str | None = None
-    """The table by which the task's transaction is held, where that is how the moment is met."""
+    """The table whose lock blocks the task's transaction, if the moment is reached that way."""
 
 
 MOMENTS = (
@@ -82,7 +82,7 @@ MOMENTS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """What was killed at which moment, and what was found; `acts` counts what a person had to do."""
+    """The victim, the moment and the results; `acts` counts manual steps."""
 
     moment: Moment
     victim: str
@@ -95,24 +95,24 @@ class Cell:
     lost: int
     doubled: int
     repeated: int
-    """Requests that the receiver was sent again under the key of an alert it had taken, by which it knows them."""
+    """Requests that repeated the key of an alert that the receiver had accepted."""
     also_told: int
     """Alerts about the fault itself: a run without a verdict."""
     run_at: str
-    """When the command began that tried it."""
+    """The start of the command that ran it."""
     tried_at: str
     """When it ended, in UTC, as the page shows it."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether the store was whole, the window judged alike, and each alert delivered once."""
+        """Whether the store was consistent, the verdict the same, and each alert delivered once."""
         is_whole = self.store_after_kill in ("as before", "as after")
         return self.was_hit and is_whole and self.are_rows_equal and self.lost == self.doubled == 0
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a run that nobody disturbs leaves behind, and the keys of the alerts it sends."""
+    """The results of an undisturbed run, and the keys of its alerts."""
 
     rows: dict[str, Any]
     verdict: str
@@ -125,7 +125,7 @@ def this_minute() -> str:
 
 
 class Disturbed:
-    """The pipeline on a running stack, judged from an empty store again and again."""
+    """The pipeline on a running stack, judged repeatedly from an empty store."""
 
     def __init__(self, stack: Stack, receiver: Receiver) -> None:
         self.stack, self.receiver = stack, receiver
@@ -140,24 +140,24 @@ class Disturbed:
         rows = self._rows()
         if rows is None or rows["final"] is None:
             raise StackError(f"{PIPELINE}: expected a verdict of a run that nobody disturbed, found none")
-        self._deliver()
+        self._deliver_alerts()
         return Undisturbed(rows, str(rows["final"]), frozenset(self.receiver.keys()))
 
     def judge(self) -> None:
-        """Have the window judged, and wait for the end of Airflow's run."""
+        """Start judging the window, and wait for the end of Airflow's run."""
         self._begin()
         self._end()
 
     def cell(self, moment: Moment, victim: str, expected: Undisturbed) -> Cell:
-        """Hit a victim at a moment, see to it that its processes run again, and wait for the end."""
+        """Kill a victim at a moment, restart its processes, and wait for the end."""
         self.empty()
         began = time.monotonic()
-        with self._held(moment, victim) as is_reached:
+        with self._blocked(moment, victim) as is_reached:
             self._begin()
-            was_hit = self._is_met(is_reached) and self._hit(victim)
+            was_hit = self._is_reached_in_time(is_reached) and self._hit(victim)
             time.sleep(1.0)
         self._repair(victim)
-        left = self._left(expected)
+        store_state = self._store_state(expected)
         acts = 0
         self._end()
         while not self._is_judged() and acts < 3:
@@ -166,13 +166,13 @@ class Disturbed:
         if victim == "receiver":
             was_hit = bool(self.receiver.tries)
             self.receiver.is_down = False
-        self._deliver()
+        self._deliver_alerts()
         rows, taken = self._rows(), self.receiver.keys()
         return Cell(
             moment=moment,
             victim=victim,
             was_hit=was_hit,
-            store_after_kill=left,
+            store_after_kill=store_state,
             acts=acts,
             seconds=time.monotonic() - began,
             verdict=str(rows["final"]) if rows else "none",
@@ -185,23 +185,23 @@ class Disturbed:
             tried_at=this_minute(),
         )
 
-    def _is_met(self, is_reached: Callable[[], bool]) -> bool:
-        """Wait for a moment and return whether it was there, or the run ended without it."""
-        met: list[bool] = []
+    def _is_reached_in_time(self, is_reached: Callable[[], bool]) -> bool:
+        """Wait for a moment and return whether it was reached before the run ended."""
+        reached: list[bool] = []
 
-        def look() -> bool:
-            met.append(is_reached())
-            return met[-1] or not self.stack.is_at_work(PIPELINE)
+        def is_done() -> bool:
+            reached.append(is_reached())
+            return reached[-1] or not self.stack.is_at_work(PIPELINE)
 
-        self.wait(look, every=0.05)
-        return met[-1]
+        self.wait(is_done, every=0.05)
+        return reached[-1]
 
     def _hit(self, victim: str) -> bool:
-        """Take a victim away and return whether it was there; the receiver is away from the beginning."""
+        """Kill a victim and return whether it existed; the receiver is down from the start."""
         return victim == "receiver" or self.stack.kill(victim, PIPELINE)
 
-    def _held(self, moment: Moment, victim: str) -> AbstractContextManager[Callable[[], bool]]:
-        """Return what brings the moment about, and tells when it is there."""
+    def _blocked(self, moment: Moment, victim: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Return the context that blocks the run at the moment; it yields a test for being there."""
         if victim == "receiver":
             self.receiver.is_down = True
         elif moment.task == "alert":
@@ -213,14 +213,14 @@ class Disturbed:
         return nullcontext(lambda: self.stack.running_step(PIPELINE) == moment.task)
 
     def _repair(self, victim: str) -> None:
-        """Start what is dead; a full disk stays full until the task has met it."""
+        """Restart dead processes; a full disk stays full until the task has failed on it."""
         if victim == "disk":
             self.wait(lambda: self.stack.running_step(PIPELINE) is None)
             self.stack.free_disk()
         self.stack.restore()
 
     def empty(self) -> None:
-        """Forget every result of the pipeline and every alert."""
+        """Delete every result of the pipeline and every alert."""
         url = self.stack.started.database_url
         with (
             closing(psycopg2.connect(url, application_name=APPLICATION)) as session,
@@ -233,11 +233,11 @@ class Disturbed:
         self.receiver.forget()
 
     def _begin(self) -> None:
-        """Have the window judged, again by the same run where there is one; also where Airflow is coming up."""
-        self.wait(self._asked_to_judge)
+        """Start judging the window, in the existing run if there is one; waits until Airflow is up."""
+        self.wait(self._judging_started)
         self.wait(lambda: self._state() not in ENDED, every=0.2)
 
-    def _asked_to_judge(self) -> bool:
+    def _judging_started(self) -> bool:
         place = f"/dags/{quote(PIPELINE)}/dagRuns"
         try:
             if self._dag_run is None:
@@ -252,13 +252,13 @@ class Disturbed:
         return True
 
     def _end(self) -> None:
-        """Wait for the end of Airflow's run; what dies of the fault a while later is started again, too."""
+        """Wait for the end of Airflow's run; processes that die later of the fault are restarted too."""
 
-        def look() -> bool:
+        def is_done() -> bool:
             self.stack.restore()
             return self._state() in ENDED
 
-        self.wait(look)
+        self.wait(is_done)
 
     def _state(self) -> str:
         return self.api.state(PIPELINE, str(self._dag_run))
@@ -267,8 +267,8 @@ class Disturbed:
         rows = self._rows()
         return rows is not None and rows["final"] is not None
 
-    def _left(self, expected: Undisturbed) -> str:
-        """Return how the store looks right after the kill: nothing of the run, all that is published, or neither."""
+    def _store_state(self, expected: Undisturbed) -> str:
+        """Return the store's state right after the kill: nothing of the run, all that is published, or neither."""
         rows = self._rows()
         if rows is None:
             return "as before"
@@ -279,20 +279,20 @@ class Disturbed:
         return "as after" if is_whole and (is_checked or is_unchecked) else "TORN"
 
     def _rows(self) -> dict[str, Any] | None:
-        """Return what the window's current run holds, less the labels of the run, or None without one."""
-        found: dict[str, Any] | None = self._answered(lambda: rows_left(self.store, PIPELINE, WINDOW))
-        return found
+        """Return the contents of the window's current run without its labels, or None without a run."""
+        rows: dict[str, Any] | None = self._store_answer(lambda: stored_rows(self.store, PIPELINE, WINDOW))
+        return rows
 
     def _doubled(self) -> int:
-        """Return how many pieces of news were stored, and so sent, as two alerts with keys of their own."""
-        said = Counter((str(one["kind"]), str(one["text"])) for one in self._unique())
-        return sum(said.values()) - len(said)
+        """Return the number of duplicate alerts: equal news under different keys."""
+        counts = Counter((str(alert["kind"]), str(alert["text"])) for alert in self._unique())
+        return sum(counts.values()) - len(counts)
 
     def _unique(self) -> list[dict[str, Any]]:
-        return list({str(one["key"]): one for one in list(self.receiver.taken)}.values())
+        return list({str(alert["key"]): alert for alert in list(self.receiver.taken)}.values())
 
-    def _deliver(self) -> None:
-        """Have the upkeep send what waits, with pauses and leases ended early: they last up to five minutes."""
+    def _deliver_alerts(self) -> None:
+        """Let the upkeep send pending alerts, with pauses and leases of up to five minutes ended early."""
         if self.store.pending_alerts(PIPELINE):
             self.api.patch(f"/dags/{_UPKEEP}", {"is_paused": False})
             self.wait(self._is_delivered, every=3.0)
@@ -312,34 +312,34 @@ class Disturbed:
             self.api.post(f"/dags/{_UPKEEP}/dagRuns", {"logical_date": None, "conf": {}})
         return False
 
-    def _answered(self, ask: Callable[[], Any]) -> Any:
-        """Return the store's answer, asked again while PostgreSQL comes up."""
-        found: list[Any] = []
+    def _store_answer(self, query: Callable[[], Any]) -> Any:
+        """Return the store's answer, with retries while PostgreSQL starts."""
+        answers: list[Any] = []
 
-        def look() -> bool:
-            found.append(ask())
+        def is_answered() -> bool:
+            answers.append(query())
             return True
 
-        self.wait(look)
-        return found[-1]
+        self.wait(is_answered)
+        return answers[-1]
 
-    def wait(self, look: Callable[[], bool], every: float = 1.0) -> None:
-        """Look until it is so; what answers with an error is started again where it is dead.
+    def wait(self, is_done: Callable[[], bool], every: float = 1.0) -> None:
+        """Poll until the condition holds; after an error, dead processes are restarted.
 
         Raises:
-            StackError: where a quarter of an hour passes in which no task of Airflow's gets any further.
+            StackError: if no task of Airflow's makes progress for 15 minutes.
         """
-        ends, seen = time.monotonic() + PATIENCE_SECONDS, self.stack.progress()
+        ends, progress = time.monotonic() + TIMEOUT_SECONDS, self.stack.progress()
         while True:
             try:
-                if look():
+                if is_done():
                     return
             except (StackError, StoreError) as error:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 self.stack.restore()
-            if time.monotonic() > ends and (left := self.stack.progress()) != seen:
-                ends, seen = time.monotonic() + PATIENCE_SECONDS, left
+            if time.monotonic() > ends and (current := self.stack.progress()) != progress:
+                ends, progress = time.monotonic() + TIMEOUT_SECONDS, current
             if time.monotonic() > ends:
                 raise StackError(f"{PIPELINE}: nothing more happens; see {self.stack.layout.logs}")
             time.sleep(every)

@@ -14,7 +14,7 @@ from tools.stack.examples import RECEIVER
 PIPELINE = "paid_orders"
 SENT, LOST = 40, 8
 OUTBOX, TABLE = "outbox", "replayed_orders"
-"""The connection and the table that replays go to."""
+"""The connection and the table of the replays."""
 _START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 WINDOW = Window(_START, _START + timedelta(minutes=2))
 _CONTRACT = f"""\
@@ -51,7 +51,7 @@ def prepare(folder: Path) -> None:
         {"message_id": f"o-{number:02}", "attempted_at": str(time), "body": f'{{"order": {number}}}'}
         for number, time in enumerate(times)
     ]
-    deliver(folder, {one["message_id"]: times[n] for n, one in enumerate(sent) if n % (SENT // LOST)})
+    deliver(folder, {attempt["message_id"]: times[n] for n, attempt in enumerate(sent) if n % (SENT // LOST)})
     _append(folder / "sent.jsonl", sent)
     (folder / "contract.yml").write_text(_CONTRACT)
 

@@ -1,4 +1,4 @@
-"""A receiver of alerts that refuses the first tries of each, and can be made to keep a sender waiting."""
+"""A receiver of alerts that refuses the first tries of each, and can keep a sender waiting."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 REFUSALS = 2
-"""How many tries of each alert are answered with 503, before one is taken."""
-_LONGEST_HOLD_SECONDS = 120.0
+"""The number of tries of each alert that are answered with 503 before one is accepted."""
+_LONGEST_DELAY_SECONDS = 120.0
 
 
 class Receiver:
-    """What was asked of the receiver and taken by it, by the alert's idempotency key."""
+    """The tries and the accepted alerts, by idempotency key."""
 
     def __init__(self) -> None:
         self.tries: Counter[str] = Counter()
         self.taken: list[dict[str, Any]] = []
         self.is_down = False
-        """Whether every try is refused."""
+        """Whether all tries are refused."""
         self.is_holding = Event()
-        """Set while a sender waits for the answer to an alert that was taken."""
+        """Set while a sender waits for the answer to an accepted alert."""
         self._hold = False
         self._released = Event()
         self._writing = Lock()
 
     def forget(self) -> None:
-        """Forget all tries and alerts, and be up."""
+        """Delete all tries and alerts, and accept new ones."""
         with self._writing:
             self.tries.clear()
             self.taken.clear()
@@ -38,17 +38,17 @@ class Receiver:
         self.is_holding.clear()
         self._released.clear()
 
-    def hold_next(self) -> None:
-        """Take the next alert, and answer only when `release` is called."""
+    def delay_next(self) -> None:
+        """Accept the next alert, and answer only when `release` is called."""
         self._hold = True
 
     def release(self) -> None:
-        """Let whoever waits have the answer."""
+        """Answer the waiting sender."""
         self._hold = False
         self._released.set()
 
     def status_of(self, key: str, body: dict[str, Any]) -> int:
-        """Return the answer to one try, and note the alert where it is taken."""
+        """Return the status for one try, and record an accepted alert."""
         with self._writing:
             self.tries[key] += 1
             if self.is_down or self.tries[key] <= REFUSALS:
@@ -57,11 +57,11 @@ class Receiver:
             waits, self._hold = self._hold, False
         if waits:
             self.is_holding.set()
-            self._released.wait(_LONGEST_HOLD_SECONDS)
+            self._released.wait(_LONGEST_DELAY_SECONDS)
         return 200
 
     def keys(self) -> Counter[str]:
-        """Return how often each alert was taken, by its key."""
+        """Return how often each alert was accepted, by key."""
         with self._writing:
             return Counter(str(alert["key"]) for alert in self.taken)
 

@@ -1,7 +1,6 @@
-"""A replay that is rejected, and one that is approved and killed twice on its way: into a table, and once all the same.
+"""A replay that is rejected, and one that is approved, killed twice, and still writes each row to the table once.
 
-The consumer of the table is played here: what the replay put there is written to the output before the window is
-judged again.
+This module plays the table's consumer: it writes the replayed rows to the output before the window is judged again.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ ANSWERS = REJECT, APPROVE = ("Reject", "Approve")
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of one replay: of Airflow's run, of the table's rows, and of the breaks."""
+    """The result of one replay: Airflow's run, the table's rows, and the breaks."""
 
     answer: str
     killed: str
     planned: int
     rows: tuple[int, ...]
-    """The table's rows after each kill, and in the end."""
+    """The number of rows of the table after each kill, and at the end."""
     keys: int
-    """How many different messages these are."""
+    """The number of distinct messages among them."""
     state: str
     resolved: int
     verdict: str
     is_sound: bool
     run_at: str
-    """When the command began that tried it."""
+    """The start of the command that ran it."""
     tried_at: str
     """When it ended, in UTC, as the page shows it."""
 
@@ -62,7 +61,7 @@ class Replays:
         self._url = disturbed.stack.started.database_url.rsplit("/", 1)[0] + f"/{OUTBOX}"
 
     def rejected(self) -> Replayed:
-        """Plan a replay and reject it: nothing is done, and the run is none that failed."""
+        """Plan a replay and reject it: nothing is written, and the run does not fail."""
         self._provide_outbox()
         self._on.empty()
         self._on.judge()
@@ -107,9 +106,9 @@ class Replays:
         state = self._ended(run)
         self._on.wait(lambda: self._current().run_id != judged.run_id and self._is_checked())
         after = self._current()
-        found, keys = self._rows()
-        rows.append(found)
-        lives = [self._store.break_life(one.break_id) for one in self._store.breaks(judged.run_id, 100)]
+        row_count, keys = self._rows()
+        rows.append(row_count)
+        lives = [self._store.break_life(each.break_id) for each in self._store.breaks(judged.run_id, 100)]
         resolved = sum(life is not None and life.resolution == "replayed" for life in lives)
         is_sound = rows == [0, LOST, LOST] and keys == LOST and resolved == LOST and state == "success"
         return Replayed(
@@ -127,7 +126,7 @@ class Replays:
         )
 
     def _provide_outbox(self) -> None:
-        """Create the database of the table, with the table, and Airflow's connection to it."""
+        """Create the database and the table, and Airflow's connection to it."""
         server = self._on.stack.started.database_url
         with closing(psycopg2.connect(server)) as session:
             session.set_isolation_level(ISOLATION_LEVEL_AUTOCOMMIT)
@@ -153,9 +152,9 @@ class Replays:
         )
 
     def _planned(self, judged: Run) -> str:
-        """Trigger the replay's DAG, and return its run once the plan waits for an answer.
+        """Trigger the replay's DAG, and return its run once the plan waits for approval.
 
-        From the command line: nobody approves what they started, and over the API, where nobody logs in, all are one.
+        Triggered on the command line: nobody may approve their own run, and the API without logins has one user.
         """
         run = f"replay__{uuid.uuid4()}"
         conf = json.dumps({"run_id": judged.run_id})
@@ -165,41 +164,41 @@ class Replays:
         return run
 
     def _answer(self, run: str, option: str) -> None:
-        """Answer some seconds after the question, as people do: at once, Airflow has not noted yet that it asked."""
+        """Answer some seconds after the question: immediately, Airflow has not yet stored that it asked."""
         time.sleep(_THINKING_SECONDS)
         place = f"/dags/{_DAG}/dagRuns/{quote(run, safe='')}/taskInstances/approve/-1/hitlDetails"
         self._api.patch(place, {"chosen_options": [option], "params_input": {}})
 
     def _task_state(self, run: str, task: str) -> str | None:
-        states = {one["task_id"]: one["state"] for one in self._api.tasks(_DAG, run)}
+        states = {row["task_id"]: row["state"] for row in self._api.tasks(_DAG, run)}
         return states.get(task)
 
     def _ended(self, run: str) -> str:
-        found: list[str] = []
+        states: list[str] = []
 
-        def look() -> bool:
-            found.append(self._api.state(_DAG, run))
-            return found[-1] in ENDED
+        def is_ended() -> bool:
+            states.append(self._api.state(_DAG, run))
+            return states[-1] in ENDED
 
-        self._on.wait(look)
-        return found[-1]
+        self._on.wait(is_ended)
+        return states[-1]
 
     def _current(self) -> Run:
-        found = self._store.current_run(PIPELINE, WINDOW.start, WINDOW.end)
-        if found is None:
+        run = self._store.current_run(PIPELINE, WINDOW.start, WINDOW.end)
+        if run is None:
             raise ApiError("GET", PIPELINE, 404, "expected the window to be judged, found no run of it")
-        return found
+        return run
 
     def _is_checked(self) -> bool:
         return self._current().final_verdict is not None
 
     def _rows(self) -> tuple[int, int]:
-        """Return how many rows the table has, and of how many messages."""
+        """Return the number of rows in the table, and of distinct messages."""
         keys = [key for (key, *_) in self._replayed()]
         return len(keys), len(set(keys))
 
     def _consume(self) -> None:
-        """Do what the table's consumer does: write the effects of its rows to the output."""
+        """Act as the table's consumer: write the effects of its rows to the output."""
         now = datetime.now(UTC)
         deliver(self._on.stack.layout.examples, {message_id: now for (_, message_id, *_) in self._replayed()})
 

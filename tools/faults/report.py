@@ -1,4 +1,4 @@
-"""The matrix as a page: what was killed, when, and what was found."""
+"""The matrix as a page: victims, moments and results."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tools.faults.orders import LOST, SENT
 from tools.faults.receiver import REFUSALS
 from tools.faults.replays import ANSWERS, Replayed
 
-_NAMES = (
+_TABLE_COLUMNS = (
     *("at", "hit", "store right after", "by hand", "verdict", "rows", "alerts", "also told", "seconds"),
     "tried (UTC)",
 )
-HEAD = f"| {' | '.join(_NAMES)} |\n|{'---|' * len(_NAMES)}"
-_REPLAY_NAMES = (
+HEAD = f"| {' | '.join(_TABLE_COLUMNS)} |\n|{'---|' * len(_TABLE_COLUMNS)}"
+_REPLAY_COLUMNS = (
     "answer",
     "killed -9",
     "to produce",
@@ -66,8 +66,8 @@ and on its second try between that transaction and the ledger of replays; its th
 
 def row_of(cell: Cell) -> str:
     """Return a cell as a line of its table."""
-    told = f"lost {cell.lost}, doubled {cell.doubled}"
-    told += f", {cell.repeated} repeated" if cell.repeated else ""
+    alerts = f"lost {cell.lost}, doubled {cell.doubled}"
+    alerts += f", {cell.repeated} repeated" if cell.repeated else ""
     return _row(
         f"{cell.moment.name}",
         f"{cell.victim}" + ("" if cell.was_hit else " (NOT HIT)"),
@@ -75,18 +75,27 @@ def row_of(cell: Cell) -> str:
         cell.acts or "no",
         cell.verdict,
         "equal" if cell.are_rows_equal else "DIFFER",
-        told,
+        alerts,
         cell.also_told or "nothing",
         round(cell.seconds),
         cell.tried_at,
     )
 
 
-def replay_row_of(one: Replayed) -> str:
+def replay_row_of(replay: Replayed) -> str:
     """Return a replay as a line of its table."""
-    rows = ", ".join(map(str, one.rows))
-    told = (one.answer, one.killed, one.planned, rows, one.keys, one.state, one.resolved, one.verdict)
-    return _row(*told, one.tried_at)
+    rows = ", ".join(map(str, replay.rows))
+    cells = (
+        replay.answer,
+        replay.killed,
+        replay.planned,
+        rows,
+        replay.keys,
+        replay.state,
+        replay.resolved,
+        replay.verdict,
+    )
+    return _row(*cells, replay.tried_at)
 
 
 def page(cells: Sequence[Cell], replays: Sequence[Replayed]) -> str:
@@ -109,14 +118,14 @@ def page(cells: Sequence[Cell], replays: Sequence[Replayed]) -> str:
     parts.append(_COLUMNS.format(refusals=REFUSALS, heartbeat=HEARTBEAT_SECONDS))
     if replays:
         parts.append(_REPLAYS)
-        head = f"| {' | '.join(_REPLAY_NAMES)} |\n|{'---|' * len(_REPLAY_NAMES)}"
+        head = f"| {' | '.join(_REPLAY_COLUMNS)} |\n|{'---|' * len(_REPLAY_COLUMNS)}"
         parts.append("\n".join((head, *(replay_row_of(one) for one in replays))) + "\n")
     return "\n".join(parts)
 
 
 def _runs(cells: Sequence[Cell], replays: Sequence[Replayed]) -> str:
-    """Return whether the lines are of one run of the command, or of which."""
-    began = sorted({one.run_at for one in cells} | {one.run_at for one in replays})
+    """Return a sentence on the run or runs of the command that the lines come from."""
+    began = sorted({line.run_at for line in cells} | {line.run_at for line in replays})
     if len(began) == 1:
         return f"All lines are of one run of it, which began at {began[0]} UTC."
     return (
@@ -126,14 +135,14 @@ def _runs(cells: Sequence[Cell], replays: Sequence[Replayed]) -> str:
 
 
 def _untried(cells: Sequence[Cell], replays: Sequence[Replayed]) -> str:
-    """Return a sentence about the lines that should be here and are not."""
+    """Return a sentence about the missing lines."""
     tried = {(cell.moment.name, cell.victim) for cell in cells}
-    wanted = [(moment.name, victim) for moment in MOMENTS for victim in moment.victims]
-    missing = [f"{victim} at {moment}" for moment, victim in wanted if (moment, victim) not in tried]
+    expected = [(moment.name, victim) for moment in MOMENTS for victim in moment.victims]
+    missing = [f"{victim} at {moment}" for moment, victim in expected if (moment, victim) not in tried]
     missing += [
         f"the replay answered with {answer}"
         for answer in ANSWERS
-        if answer not in {one.answer for one in replays}
+        if answer not in {replay.answer for replay in replays}
     ]
     return f" Not tried: {', '.join(missing)}." if missing else ""
 

@@ -41,24 +41,24 @@ from the address to the end of the load event in a headless Chromium with an emp
 
 
 def main() -> int:
-    """Fill, measure and print, unless the store is only to be served; then answer browsers until interrupted."""
-    given = _arguments()
-    size = Size(given.pipelines, given.windows, given.breaks)
+    """Fill, measure and print, or with `--serve` only serve the store until interrupted."""
+    options = _arguments()
+    size = Size(options.pipelines, options.windows, options.breaks)
     began = time.monotonic()
     with filled(size) as url:
         seconds = time.monotonic() - began
         print(f"filled in {seconds:.0f} s", flush=True)
-        if given.report or not given.serve:
-            rows = _measured(url, given.browser)
-            if given.report:
-                given.report.write_text(_head(size, seconds) + "\n".join(rows) + "\n", encoding="utf-8")
-        if given.serve:
-            uvicorn.run(application(url), host="127.0.0.1", port=given.serve, log_level="warning")
+        if options.report or not options.serve:
+            rows = _measured(url, options.browser)
+            if options.report:
+                options.report.write_text(_head(size, seconds) + "\n".join(rows) + "\n", encoding="utf-8")
+        if options.serve:
+            uvicorn.run(application(url), host="127.0.0.1", port=options.serve, log_level="warning")
     return 0
 
 
 def _measured(url: str, program: str | None) -> list[str]:
-    """Return a line of the table for each page, which is printed as well."""
+    """Return a line of the table for each page, and print it."""
     loaded = _in_browser(program, url) if program else {}
     client = TestClient(application(url))
     rows = []
@@ -81,10 +81,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--serve", type=int, metavar="PORT", help="serve on this port of 127.0.0.1; with --report, afterwards"
     )
-    given = parser.parse_args()
-    if given.breaks < LEAST_BREAKS:
-        parser.error(f"--breaks: expected {LEAST_BREAKS} or more, found {given.breaks}")
-    return given
+    options = parser.parse_args()
+    if options.breaks < LEAST_BREAKS:
+        parser.error(f"--breaks: expected {LEAST_BREAKS} or more, found {options.breaks}")
+    return options
 
 
 def _head(size: Size, seconds: float) -> str:
@@ -107,23 +107,23 @@ def _row(name: str, taken: float, content: int, work: Work, loaded: Loaded | Non
 
 
 def _in_browser(program: str, url: str) -> dict[str, Loaded]:
-    """Return how each page was loaded.
+    """Return each page as loaded in the browser.
 
     Raises:
-        RuntimeError: where one asks for anything elsewhere.
+        RuntimeError: if a page requests another server.
     """
     with _served(url) as root, browser(program) as tab:
-        found = {name: tab.load(root + address) for name, address in PAGES.items()}
-    for name, loaded in found.items():
-        foreign = [one for one in loaded.requests if not one.startswith(f"{root}/")]
+        loaded_pages = {name: tab.load(root + address) for name, address in PAGES.items()}
+    for name, loaded in loaded_pages.items():
+        foreign = [address for address in loaded.requests if not address.startswith(f"{root}/")]
         if foreign:
             raise RuntimeError(f"{name}: expected requests to {root} only, found {', '.join(foreign)}")
-    return found
+    return loaded_pages
 
 
 @contextmanager
 def _served(url: str) -> Iterator[str]:
-    """Give the address of the pages while they are served."""
+    """Yield the address of the pages while they are served."""
     port = free_port()
     server = uvicorn.Server(
         uvicorn.Config(application(url), host="127.0.0.1", port=port, log_level="warning")

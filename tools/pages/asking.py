@@ -1,4 +1,4 @@
-"""Every page of the measurement, who asks for it, and what the database does to answer."""
+"""The measured pages, their user, and the database's work for each."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ PAGES = {
     "trace of a position": f"{_PIPELINE}/trace?by=position&value=payments/0/{FIRST + 14_400}",
     "trace of what is not there": f"{_PIPELINE}/trace?value=nothing",
 }
-"""Pages by what they are called; the large run has every message and position that is named here."""
+"""Pages by name; the large run has every message and position used here."""
 
 _TABLES = {"Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Tid Scan"}
 
 
 class Everyone:
-    """Lets everyone do everything: what is measured is pages, not permissions."""
+    """Permits everything: pages are measured, not permissions."""
 
     @property
     def identify(self) -> Callable[..., Any]:
@@ -76,13 +76,13 @@ class Everyone:
 
 
 def application(url: str) -> FastAPI:
-    """Return the pages of a store, at the moment for which it was filled."""
+    """Return the web application of a store, at the time for which it was filled."""
     return create_app(lambda: url, Everyone(), clock=lambda: NOW)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the database did for one page: rows looked at, whole tables read, the time of its statements."""
+    """The database's work for one page: rows scanned, full table scans, the time of its statements."""
 
     rows: int
     whole_tables: tuple[str, ...]
@@ -90,10 +90,10 @@ class Work:
 
 
 def timed(client: TestClient, address: str) -> tuple[float, int]:
-    """Return the median of a page's seconds, and its bytes.
+    """Return a page's median seconds, and its bytes.
 
     Raises:
-        RuntimeError: where it does not come.
+        RuntimeError: if its status is not 200.
     """
     taken = []
     for _ in range(TRIES):
@@ -106,14 +106,14 @@ def timed(client: TestClient, address: str) -> tuple[float, int]:
 
 
 def work_of(client: TestClient, url: str, address: str) -> Work:
-    """Return what the database does for a page: its statements are noted, then explained with their values."""
+    """Return the database's work for a page: its statements are recorded, then explained with their values."""
     with _noted() as statements:
         client.get(address)
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         plans = []
         for statement in statements:
             cursor.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + statement)
-            plans += [row for found in cursor.fetchall() for row in found[0]]
+            plans += [row for plan in cursor.fetchall() for row in plan[0]]
     nodes = [node for plan in plans for node in _nodes(plan["Plan"])]
     return Work(
         sum(_looked_at(node) for node in nodes),
@@ -124,7 +124,7 @@ def work_of(client: TestClient, url: str, address: str) -> Work:
 
 @contextmanager
 def _noted() -> Iterator[list[bytes]]:
-    """Note what readers of the store ask while this lasts."""
+    """Record the statements of the store's readers."""
     statements: list[bytes] = []
 
     class Noting:
@@ -154,7 +154,7 @@ def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _looked_at(node: Mapping[str, Any]) -> int:
-    """Return how many rows a node took from a table or an index, those that a condition then dropped included."""
+    """Return the rows that a node read from a table or an index, including those that a filter removed."""
     if node["Node Type"] not in _TABLES:
         return 0
     dropped = sum(node.get(name, 0) for name in ("Rows Removed by Filter", "Rows Removed by Index Recheck"))

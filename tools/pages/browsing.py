@@ -1,4 +1,4 @@
-"""A real browser without a window, driven by its own debugging protocol: when pages are loaded, what they ask for."""
+"""A headless browser, driven by its debugging protocol: load times and requests of pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 _FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0")
 _LOADED = "JSON.stringify(performance.getEntriesByType('navigation')[0])"
 
@@ -26,7 +26,7 @@ class BrowserError(Exception):
 
 @dataclass(frozen=True)
 class Loaded:
-    """A page that was loaded: seconds until its load event ended, and every address that it asked for."""
+    """A loaded page: seconds until its load event ended, and every address that it requested."""
 
     seconds: float
     requests: tuple[str, ...]
@@ -34,22 +34,22 @@ class Loaded:
 
 @dataclass
 class Browser:
-    """One tab."""
+    """One tab of the browser."""
 
     connection: ClientConnection
-    asked: int = 0
+    last_id: int = 0
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def load(self, address: str) -> Loaded:
-        """Load a page and return when that was done."""
+        """Load a page and return its timing."""
         self.events.clear()
         self.call("Page.navigate", url=address)
         self._await("Page.loadEventFired")
-        # The event is told while it lasts; its end is known right after.
+        # The event is reported while it lasts; its end is known right after.
         entry: dict[str, Any] = {}
         while not entry.get("loadEventEnd"):
-            told = self.call("Runtime.evaluate", expression=_LOADED)
-            entry = json.loads(told["result"]["value"])
+            timing = self.call("Runtime.evaluate", expression=_LOADED)
+            entry = json.loads(timing["result"]["value"])
         requests = [
             event["params"]["request"]["url"]
             for event in self.events
@@ -61,38 +61,38 @@ class Browser:
         """Return the answer to one command.
 
         Raises:
-            BrowserError: where it is refused.
+            BrowserError: if it is refused.
         """
-        self.asked += 1
-        self.connection.send(json.dumps({"id": self.asked, "method": method, "params": parameters}))
+        self.last_id += 1
+        self.connection.send(json.dumps({"id": self.last_id, "method": method, "params": parameters}))
         while True:
-            told = self._next()
-            if told.get("id") == self.asked:
-                if "error" in told:
-                    raise BrowserError(f"{method}: {told['error']}")
-                return dict(told["result"])
+            answer = self._next()
+            if answer.get("id") == self.last_id:
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']}")
+                return dict(answer["result"])
 
     def _await(self, method: str) -> None:
         while not any(event["method"] == method for event in self.events):
             self._next()
 
     def _next(self) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self.connection.recv(timeout=PATIENCE_SECONDS))
-        if "method" in told:
-            self.events.append(told)
-        return told
+        message: dict[str, Any] = json.loads(self.connection.recv(timeout=TIMEOUT_SECONDS))
+        if "method" in message:
+            self.events.append(message)
+        return message
 
 
 @contextmanager
 def browser(program: str) -> Iterator[Browser]:
-    """Give a tab of a Chromium with an empty profile, which ends with this.
+    """Yield a tab of a Chromium with an empty profile, which is closed afterwards.
 
     Raises:
-        BrowserError: where it does not start.
+        BrowserError: if it does not start.
     """
     profile = Path(tempfile.mkdtemp(prefix="tieout-browser-"))
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"], **quiet)
+    output: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"], **output)
     try:
         port = _port(profile, process)
         with connect(f"ws://127.0.0.1:{port}{_target(port)}", max_size=None) as connection:
@@ -108,7 +108,7 @@ def browser(program: str) -> Iterator[Browser]:
 
 def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
     file = profile / "DevToolsActivePort"
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < end and process.poll() is None:
         lines = file.read_text().splitlines() if file.exists() else []
         if len(lines) == 2:
@@ -122,5 +122,5 @@ def _target(port: int) -> str:
     import httpx  # noqa: PLC0415 - beside the browser only
 
     tabs = httpx.get(f"http://127.0.0.1:{port}/json", trust_env=False).json()
-    found = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
-    return "/" + str(found).split("/", 3)[3]
+    address = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
+    return "/" + str(address).split("/", 3)[3]

@@ -29,7 +29,7 @@ _INDEXES = """
 
 @dataclass(frozen=True)
 class Size:
-    """How much is stored: pipelines, windows of each, and breaks of the one large run."""
+    """The amount of data: pipelines, windows of each, and breaks of the one large run."""
 
     pipelines: int
     windows: int
@@ -38,7 +38,7 @@ class Size:
 
 @contextmanager
 def filled(size: Size) -> Iterator[str]:
-    """Give the URL of a PostgreSQL that holds so much."""
+    """Yield the URL of a PostgreSQL filled with that amount."""
     with tempfile.TemporaryDirectory(prefix="tieout-pages-") as folder:
         Path(folder).chmod(0o755)
         with running_postgres(Path(folder) / "data", SCRATCH) as url:
@@ -48,7 +48,7 @@ def filled(size: Size) -> Iterator[str]:
 
 
 def fill(url: str, size: Size) -> None:
-    """Write everything into an empty store, and have the database look at what it holds."""
+    """Write everything into an empty store, and analyse its tables."""
     sql = FILL.read_text().format(
         now=NOW.isoformat(),
         million=MILLION,

@@ -1,4 +1,4 @@
-"""Records the examples: a real broker, real clients, real faults, and what the recorder knew of them itself.
+"""Records the examples: a real broker, real clients, real faults, and the recorder's own knowledge of them.
 
-Nothing here imports Tieout: the truth that an example carries must not come from the software that it tests.
+Nothing here imports Tieout: the truth of an example must not come from the software that it tests.
 """

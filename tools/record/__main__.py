@@ -24,7 +24,7 @@ LOCK = ROOT / ".tieout" / "record.lock"
 
 
 def main() -> int:
-    """Prepare and record; return the recorder's exit code, or 2 where this machine lacks something."""
+    """Prepare and record; return the recorder's exit code, or 2 if this machine lacks a program."""
     missing = prepared()
     if missing:
         print(f"make record {missing}", file=sys.stderr)
@@ -34,9 +34,9 @@ def main() -> int:
 
 
 def prepared() -> str | None:
-    """Fetch the clients and the broker's jars where they are not there yet; return what is missing, in words.
+    """Fetch the clients and the broker's jars if they are missing; return what is missing, as text.
 
-    Another process of this checkout that does the same is waited for.
+    Waits for another process of this checkout that does the same.
     """
     missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
     if missing:
@@ -53,7 +53,7 @@ def prepared() -> str | None:
 
 
 def _prepare(folder: Path, pins: Path, fetch: Callable[[], None]) -> None:
-    """Empty the folder and fetch anew, unless it was filled from these very pins."""
+    """Empty the folder and fetch again, unless it was filled from the same pins."""
     stamp = folder / "pins.sha256"
     digest = hashlib.sha256(pins.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:

@@ -1,6 +1,6 @@
-"""Holds an example's evidence against its truth by reading the files the plain way: no Spark, no Tieout.
+"""Compares an example's evidence with its truth by reading the files directly: no Spark, no Tieout.
 
-A recording whose evidence says something else than the recorder knows, or was late by accident, is not used.
+A recording whose evidence contradicts the recorder's knowledge, or was late by accident, is not used.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 MAX_LATENCY = timedelta(seconds=10)
-"""What the contracts say; counted from a record's creation, which is stricter than the acknowledgement."""
+"""The contracts' limit, counted from a record's creation, which is stricter than the acknowledgement."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One row of the output, or one record read where that is all there is."""
+    """One row of the output, or one record read if there is no output."""
 
     message_id: str
     partition: int
@@ -29,17 +29,17 @@ class Effect:
 
 
 def contradictions(example: Path) -> list[str]:
-    """Return, in words, everything in which an example's evidence and its truth disagree."""
+    """Return a line for each difference between an example's evidence and its truth."""
     truth = json.loads((example / "truth.json").read_text())
-    found = []
+    lines = []
     for stage in truth["stages"]:
         files = evidence_files(example, stage["overlay"])
         effects = tuple(_effects(files))
         created = _creation_times(files)
         for contract, expected in stage["contracts"].items():
-            where = f"{example.name}/{contract} ({stage['stage']})"
-            found += [f"{where}: {what}" for what in _disagreements(expected, effects, created)]
-    return found
+            place = f"{example.name}/{contract} ({stage['stage']})"
+            lines += [f"{place}: {problem}" for problem in _disagreements(expected, effects, created)]
+    return lines
 
 
 def evidence_files(example: Path, overlay: str | None) -> dict[str, Path]:
@@ -52,11 +52,11 @@ def _disagreements(
     expected: Mapping[str, Any], effects: tuple[Effect, ...], created: Mapping[tuple[int, int], datetime]
 ) -> Iterator[str]:
     counts = Counter(effect.message_id for effect in effects)
-    wanted = _effects_wanted(expected, set(counts))
-    different = sorted(id_ for id_ in wanted if counts[id_] != wanted[id_])
+    expected_effects = _effects_expected(expected, set(counts))
+    different = sorted(id_ for id_ in expected_effects if counts[id_] != expected_effects[id_])
     if different:
         yield f"{len(different)} messages have not the effects they should, such as {different[:3]}"
-    with_effect = sum(count > 0 for count in wanted.values())
+    with_effect = sum(count > 0 for count in expected_effects.values())
     if with_effect != expected["counts"]["delivered"]:
         yield f"expected {expected['counts']['delivered']} messages with an effect, found {with_effect}"
     first: dict[str, Effect] = {}
@@ -64,22 +64,26 @@ def _disagreements(
         if (effect.partition, effect.offset) not in created:
             yield f"an effect of {effect.message_id} names a position that the log has not"
         first.setdefault(effect.message_id, effect)
-        first[effect.message_id] = min(first[effect.message_id], effect, key=lambda one: one.at)
-    known_late = {finding["message_id"] for finding in expected["breaks"] if finding["class"] == "LATE"}
-    late = {id_ for id_, one in first.items() if one.at - created[one.partition, one.offset] > MAX_LATENCY}
-    if late != known_late:
-        yield f"expected {len(known_late)} messages to be late, found {len(late)}"
+        first[effect.message_id] = min(first[effect.message_id], effect, key=lambda effect: effect.at)
+    expected_late = {finding["message_id"] for finding in expected["breaks"] if finding["class"] == "LATE"}
+    late = {
+        id_
+        for id_, effect in first.items()
+        if effect.at - created[effect.partition, effect.offset] > MAX_LATENCY
+    }
+    if late != expected_late:
+        yield f"expected {len(expected_late)} messages to be late, found {len(late)}"
 
 
-def _effects_wanted(expected: Mapping[str, Any], seen: set[str]) -> dict[str, int]:
-    """Return how many effects each message must have; what the truth does not name must have one."""
-    wanted = dict.fromkeys(seen, 1) | dict.fromkeys(expected["not_sent"], 0)
+def _effects_expected(expected: Mapping[str, Any], message_ids: set[str]) -> dict[str, int]:
+    """Return the expected number of effects of each message; one if the truth does not name it."""
+    counts = dict.fromkeys(message_ids, 1) | dict.fromkeys(expected["not_sent"], 0)
     for finding in expected["breaks"]:
         if finding["class"] in ("LOST", "IN_FLIGHT"):
-            wanted[finding["message_id"]] = 0
+            counts[finding["message_id"]] = 0
         elif finding["class"] == "OUTPUT_DUPLICATE":
-            wanted[finding["message_id"]] = max(2, len(finding["offsets"]))
-    return wanted
+            counts[finding["message_id"]] = max(2, len(finding["offsets"]))
+    return counts
 
 
 def _effects(files: Mapping[str, Path]) -> Iterator[Effect]:

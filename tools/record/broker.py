@@ -1,4 +1,4 @@
-"""A Kafka broker from its published jars: one node, KRaft, its data in a folder of its own, on free ports."""
+"""A Kafka broker from its published jars: one node, KRaft, with its own data folder and free ports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tools.record.segments import Batch, partition_batches
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _TRIES = 40
-_NOT_YET = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE)
+_NOT_READY = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE)
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -54,7 +54,7 @@ group.initial.rebalance.delay.ms=0
 class Broker:
     """A running broker.
 
-    It has one administration client for life: librdkafka crashes where clients come and go by the dozen.
+    It has one administration client for its lifetime: librdkafka crashes if dozens of clients are created.
     """
 
     jars: Jars
@@ -64,11 +64,11 @@ class Broker:
     admin: AdminClient
 
     def pause(self) -> None:
-        """Stop the broker's process where it is: what it is sent waits in the kernel's buffers."""
+        """Pause the broker's process: requests wait in the kernel's buffers."""
         pause(self.process)
 
     def resume(self) -> None:
-        """Let the stopped broker go on."""
+        """Resume the paused broker."""
         self.process.send_signal(signal.SIGCONT)
 
     def create_topic(self, topic: str, partitions: int) -> None:
@@ -76,7 +76,7 @@ class Broker:
         self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
 
     def bounds(self, topic: str) -> dict[int, Bounds]:
-        """Return the bounds of each of the topic's partitions, as the broker gives them now."""
+        """Return the current bounds of each of the topic's partitions."""
         numbers = sorted(self.admin.list_topics(topic).topics[topic].partitions)
         observed_at = now_text()
         starts = self._offsets(topic, numbers, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
@@ -88,21 +88,21 @@ class Broker:
         self, topic: str, numbers: Sequence[int], spec: OffsetSpec, isolation: IsolationLevel
     ) -> dict[int, int]:
         request = {TopicPartition(topic, number): spec for number in numbers}
-        asked = self.admin.list_offsets(request, isolation_level=isolation)
-        return {place.partition: future.result(30).offset for place, future in asked.items()}
+        futures = self.admin.list_offsets(request, isolation_level=isolation)
+        return {place.partition: future.result(30).offset for place, future in futures.items()}
 
     def committed(self, group: str) -> dict[int, int]:
-        """Return the group's position per partition, as the broker gives it now.
+        """Return the group's current position per partition.
 
         Raises:
-            RecordingError: where the broker's group coordinator does not come up.
+            RecordingError: if the broker's group coordinator does not start.
         """
         for _ in range(_TRIES):
-            asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+            futures = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
             try:
-                places = asked[group].result(30).topic_partitions
+                places = futures[group].result(30).topic_partitions
             except KafkaException as error:
-                if error.args[0].code() not in _NOT_YET:
+                if error.args[0].code() not in _NOT_READY:
                     raise
                 time.sleep(0.5)
             else:
@@ -114,12 +114,12 @@ class Broker:
         return self.data / f"{topic}-{partition}"
 
     def log(self, topic: str) -> dict[int, tuple[Batch, ...]]:
-        """Return what each partition's segment files hold."""
+        """Return the batches of each partition's segment files."""
         numbers = sorted(int(folder.name.rsplit("-", 1)[1]) for folder in self.data.glob(f"{topic}-*"))
         return {number: tuple(partition_batches(self.partition_folder(topic, number))) for number in numbers}
 
     def formatted_offsets(self) -> str:
-        """Return the offset table's history as Kafka's formatter prints it: documents, nothing between."""
+        """Return the history of the offsets topic as Kafka's formatter prints it: concatenated JSON documents."""
         return self.jars.run(
             "org.apache.kafka.tools.consumer.ConsoleConsumer",
             *("--bootstrap-server", self.bootstrap, "--topic", OFFSETS_TOPIC, "--from-beginning"),
@@ -128,10 +128,10 @@ class Broker:
         )
 
     def positions_read(self, topic: str, isolation: str) -> set[tuple[int, int]]:
-        """Return every position that a new consumer of that isolation level is handed, up to the log's end.
+        """Return every position that a new consumer of that isolation level receives, up to the log's end.
 
         Raises:
-            RecordingError: where the consumer is handed nothing for 30 seconds.
+            RecordingError: if the consumer receives nothing for 30 seconds.
         """
         settings = {"bootstrap.servers": self.bootstrap, "group.id": f"probe-{isolation}"}
         consumer = Consumer({**settings, "isolation.level": isolation, "enable.partition.eof": True})
@@ -162,16 +162,16 @@ def start_broker(
 ) -> Broker:
     """Format the storage, start a broker and return it once it answers; the stack stops it.
 
-    `further` properties hold instead of those of the same name; the ports are put in, and `words`.
+    `further` properties override those of the same name; ports and `words` are substituted in them.
 
     Raises:
-        RecordingError: where it has not answered after 90 seconds.
+        RecordingError: if it has not answered after 90 seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port, controller_port = free_port(), free_port()
     data, properties, log = folder / "data", folder / "server.properties", folder / "broker.log"
-    known = {"port": port, "controller_port": controller_port, "data": data, **words}
-    properties.write_text((_PROPERTIES + further).format(**known))
+    values = {"port": port, "controller_port": controller_port, "data": data, **words}
+    properties.write_text((_PROPERTIES + further).format(**values))
     uuid = jars.run("kafka.tools.StorageTool", "random-uuid").strip().splitlines()[-1]
     jars.run("kafka.tools.StorageTool", "format", "-t", uuid, "-c", str(properties))
     with log.open("w") as output:
@@ -182,7 +182,7 @@ def start_broker(
         )
     stack.callback(end, process)
     bootstrap = f"127.0.0.1:{port}"
-    # Its own log goes nowhere: a broker that is still starting is no error.
+    # The client's log is dropped: a broker that is still starting is not an error.
     broker = Broker(
         jars, bootstrap, data, process, AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     )
@@ -190,8 +190,8 @@ def start_broker(
     return broker
 
 
-def _wait_until_up(broker: Broker, log: Path, patience: float = 90) -> None:
-    deadline = time.monotonic() + patience
+def _wait_until_up(broker: Broker, log: Path, timeout: float = 90) -> None:
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline and broker.process.poll() is None:
         try:
             broker.admin.list_topics(timeout=2)
@@ -199,4 +199,4 @@ def _wait_until_up(broker: Broker, log: Path, patience: float = 90) -> None:
             time.sleep(0.3)
         else:
             return
-    raise RecordingError(f"the broker did not answer within {patience:.0f} s; see {log}")
+    raise RecordingError(f"the broker did not answer within {timeout:.0f} s; see {log}")

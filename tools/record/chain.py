@@ -1,8 +1,8 @@
 """Writes the example of a chain: three hops, sixty orders, one of them lost at the first hop.
 
-Simulated, and always the same: `python -m tools.record.chain`. The first hop commits before it writes and is killed
-between the two, so one order never leaves it. Each hop's contract is about the orders that the shop sent, so that the
-statements of all three have the loss.
+Simulated and deterministic: `python -m tools.record.chain`. The first hop commits before it writes and is killed
+in between, so one order never leaves it. Each hop's contract covers the orders that the shop sent, so that the
+statements of all three report the loss.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ START: Final = datetime(2026, 11, 26, 13, 0, tzinfo=UTC)
 END: Final = START + timedelta(minutes=10)
 ORDERS: Final = 60
 LOST: Final = 23
-"""The order that was read and committed by the first hop when it was killed, and not written."""
+"""The order that the first hop had read and committed, but not written, when it was killed."""
 HOPS: Final = (("enriched", 0.4), ("routed", 0.9), ("table", 1.6))
-"""Each hop's output, and how many seconds after its sending an order reaches it."""
+"""Each hop's output, and the seconds from an order's sending until it arrives there."""
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ _REVERSED_POLYNOMIAL = 0x82F63B78
 
 
 def _table_entry(byte: int) -> int:
-    """Return the remainder that one byte leaves."""
+    """Return the remainder of one byte."""
     for _ in range(8):
         byte = (byte >> 1) ^ (_REVERSED_POLYNOMIAL if byte & 1 else 0)
     return byte

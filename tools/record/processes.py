@@ -1,4 +1,4 @@
-"""Child processes, each ended by its own id whatever happens to the recording."""
+"""Child processes, each ended by its id whatever happens to the recording."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RecordingError(Exception):
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens on."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -30,23 +30,23 @@ def free_port() -> int:
 
 
 def pause(process: subprocess.Popen[Any]) -> None:
-    """Stop the process where it is, and return when it stands still: on a busy machine it runs on for a while."""
+    """Pause the process, and return once it has stopped: on a busy machine it continues for a while."""
     process.send_signal(signal.SIGSTOP)
     if process.returncode is None:
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
-def end(process: subprocess.Popen[Any], patience: float = 20) -> None:
-    """End the process with SIGTERM, and with SIGKILL where it has not ended `patience` seconds later."""
+def end(process: subprocess.Popen[Any], timeout: float = 20) -> None:
+    """End the process with SIGTERM, and with SIGKILL if it has not ended `timeout` seconds later."""
     if process.poll() is not None:
         return
     process.send_signal(signal.SIGCONT)
     process.terminate()
     try:
-        process.wait(patience)
+        process.wait(timeout)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(patience)
+        process.wait(timeout)
 
 
 class Client:
@@ -75,35 +75,35 @@ class Client:
             self._events.put(json.loads(line))
         self._events.put(_END)
 
-    def wait_for(self, event: str, patience: float = 90) -> dict[str, Any]:
+    def wait_for(self, event: str, timeout: float = 90) -> dict[str, Any]:
         """Return the next event of that name.
 
         Raises:
-            RecordingError: where the client ended before, or said nothing of the kind for `patience` seconds.
+            RecordingError: if the client ended before, or did not send the event for `timeout` seconds.
         """
         while True:
             try:
-                got = self._events.get(timeout=patience)
+                message = self._events.get(timeout=timeout)
             except queue.Empty:
-                raise RecordingError(f"{self.name} did not come to `{event}` within {patience} s") from None
-            if got is _END:
+                raise RecordingError(f"{self.name} did not come to `{event}` within {timeout} s") from None
+            if message is _END:
                 raise RecordingError(f"{self.name} ended before `{event}`:\n{self._log.read_text()[-2000:]}")
-            if got["event"] == event:
-                found: dict[str, Any] = got
-                return found
+            if message["event"] == event:
+                event_fields: dict[str, Any] = message
+                return event_fields
 
     def kill(self) -> None:
         """End the client as a failing machine would: SIGKILL, no chance to commit, close or flush."""
         self.process.kill()
         self.process.wait(20)
 
-    def finish(self, patience: float = 60) -> None:
+    def finish(self, timeout: float = 60) -> None:
         """Ask the client to finish and wait until it has.
 
         Raises:
-            RecordingError: where it did not end well.
+            RecordingError: if it failed.
         """
         self.process.terminate()
-        self.wait_for("done", patience)
-        if self.process.wait(patience) != 0:
+        self.wait_for("done", timeout)
+        if self.process.wait(timeout) != 0:
             raise RecordingError(f"{self.name} failed:\n{self._log.read_text()[-2000:]}")

@@ -43,7 +43,7 @@ SCENARIOS: dict[str, type[Scenario]] = {
 
 
 def main() -> int:
-    """Record and return the exit code: 0, or 1 where a recording could not be used."""
+    """Record and return the exit code: 0, or 1 if a recording could not be used."""
     parser = argparse.ArgumentParser(prog="make record", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(SCENARIOS)}")
     names = parser.parse_args().names or list(SCENARIOS)
@@ -61,10 +61,10 @@ def main() -> int:
 
 
 def record(scenario: Scenario) -> None:
-    """Record one example and put it in the place of the one that was there.
+    """Record one example and replace the previous recording.
 
     Raises:
-        RecordingError: where the recording cannot be used; the example is then left as it was.
+        RecordingError: if the recording cannot be used; the previous one is then kept.
     """
     work = SCRATCH / scenario.name
     shutil.rmtree(work, ignore_errors=True)
@@ -72,31 +72,31 @@ def record(scenario: Scenario) -> None:
     evidence = example / "evidence"
     evidence.mkdir(parents=True)
     with ExitStack() as stack:
-        _say(scenario, "starting the broker")
+        _print_progress(scenario, "starting the broker")
         broker = start_broker(JARS, work / "broker", stack)
         broker.create_topic(scenario.topic, scenario.partitions)
         scenario.prepare(work, stack)
         scene = Scene(scenario.topic, scenario.group, broker, evidence, work, stack)
         timetable = _play(scenario, scene)
-        _say(scenario, f"evidence is taken at {timetable.extract_at:%T}, after the window's grace")
+        _print_progress(scenario, f"evidence is taken at {timetable.extract_at:%T}, after the window's grace")
         sleep_until(timetable.extract_at)
         scene.extract(evidence)
         scenario.export(evidence)
-        scenario.play_later(scene, example / "evidence_later")
+        scenario.play_after_extract(scene, example / "evidence_later")
         _describe(scenario, scene, timetable, example)
     wrong = contradictions(example)
     if wrong:
         raise RecordingError("the evidence does not bear out the truth; record again: " + "; ".join(wrong))
     shutil.rmtree(EXAMPLES / scenario.name, ignore_errors=True)
     shutil.copytree(example, EXAMPLES / scenario.name)
-    _say(scenario, f"recorded in examples/{scenario.name}")
+    _print_progress(scenario, f"recorded in examples/{scenario.name}")
 
 
 def _play(scenario: Scenario, scene: Scene) -> Timetable:
     timetable = Timetable.following(datetime.now(UTC))
-    _say(scenario, f"waiting for the window {timetable.start:%T} .. {timetable.end:%T}")
+    _print_progress(scenario, f"waiting for the window {timetable.start:%T} .. {timetable.end:%T}")
     sleep_until(timetable.open_at)
-    _say(scenario, "recording")
+    _print_progress(scenario, "recording")
     scenario.play(scene)
     if datetime.now(UTC) > timetable.close_at:
         raise RecordingError("the recording did not fit into its window: this machine is busy; record again")
@@ -119,8 +119,8 @@ def _describe(scenario: Scenario, scene: Scene, timetable: Timetable, example: P
     write_truth(example / "truth.json", facts, scenario.stages(scene))
 
 
-def _say(scenario: Scenario, what: str) -> None:
-    print(f"{datetime.now(UTC):%H:%M:%S} {scenario.name}: {what}", flush=True)
+def _print_progress(scenario: Scenario, text: str) -> None:
+    print(f"{datetime.now(UTC):%H:%M:%S} {scenario.name}: {text}", flush=True)
 
 
 if __name__ == "__main__":

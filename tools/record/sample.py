@@ -1,4 +1,4 @@
-"""Makes the small segments that the decoders' tests read; Kafka's own tools say beside them what they hold.
+"""Writes the small segments that the decoders' tests read, with the output of Kafka's own tools for them.
 
 Run by the recorder's own Python in the root: `.tieout/record/venv/bin/python -m tools.record.sample`.
 """
@@ -20,7 +20,7 @@ TARGET = ROOT / "tests" / "unit" / "record" / "segments"
 
 
 def main() -> None:
-    """Write a partition with every kind of record, an offset table, and what Kafka's tools say of both."""
+    """Write a partition with every kind of record, an offsets topic, and the output of Kafka's tools for both."""
     work = SCRATCH / "sample"
     shutil.rmtree(work, ignore_errors=True)
     TARGET.mkdir(parents=True, exist_ok=True)
@@ -42,10 +42,10 @@ def main() -> None:
 
 
 def _produce(bootstrap: str) -> Producer:
-    """Send without idempotence, with it, in a committed and an aborted transaction; return one left open."""
-    plain = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": False})
+    """Send without idempotence, with it, in a committed and an aborted transaction; return an open transaction."""
+    plain_producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": False})
     idempotent = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
-    for producer in (plain, idempotent):
+    for producer in (plain_producer, idempotent):
         producer.produce(
             TOPIC, b'{"order_id":"keyed"}', b"customer-1", headers=[("trace", b"1"), ("empty", None)]
         )
@@ -73,7 +73,7 @@ def _transactional(bootstrap: str, transactional_id: str) -> Producer:
 
 
 def _commit(bootstrap: str) -> None:
-    """Commit forward, with metadata, and back; and once inside a transaction that is aborted."""
+    """Commit forward, with metadata, and backward; and once in an aborted transaction."""
     settings = {"bootstrap.servers": bootstrap, "group.id": GROUP, "enable.auto.commit": False}
     consumer = Consumer(settings)
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
@@ -89,7 +89,7 @@ def _commit(bootstrap: str) -> None:
 
 
 def _dump(broker: Broker, segment: Path) -> str:
-    """Return what Kafka's log dumper prints of the segment, without the lines that name its place."""
+    """Return the output of Kafka's log dumper for the segment, without the lines with its path."""
     printed = broker.jars.run(
         "org.apache.kafka.tools.DumpLogSegments", "--print-data-log", "--files", str(segment)
     )

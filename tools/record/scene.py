@@ -1,4 +1,4 @@
-"""What a scenario acts with: the broker, clients to start and kill, and the taking of the evidence."""
+"""The environment of a scenario: the broker, clients to start and kill, and the extraction of evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VISIBLE = ("none", "committed")
 
 @dataclass(frozen=True)
 class Scene:
-    """One recording in progress; `evidence` is the folder that the example will show."""
+    """One recording in progress; `evidence` is the example's folder."""
 
     topic: str
     group: str
@@ -47,7 +47,7 @@ class Scene:
         return Client("producer", config, self.work, f"producer-{name}", self.stack)
 
     def consumer(self, session: int, order: str, **settings: Any) -> Client:
-        """Start one life of the recorder's own consumer; see `clients.consumer` for order and settings."""
+        """Start one session of the recorder's own consumer; see `clients.consumer` for order and settings."""
         name = f"{self.group}-{session}"
         config = {
             "bootstrap": self.broker.bootstrap,
@@ -71,40 +71,40 @@ class Scene:
         return folder / f"{name}.jsonl"
 
     def kafka_client(self, tool: str, ledger: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start one of Kafka's verifiable clients; what it prints is the ledger's file, as it is."""
+        """Start one of Kafka's verifiable clients; its unchanged output is the ledger's file."""
         main_class = f"org.apache.kafka.tools.{tool}"
-        where = ["--bootstrap-server", self.broker.bootstrap, "--topic", self.topic]
+        target = ["--bootstrap-server", self.broker.bootstrap, "--topic", self.topic]
         with self._file(ledger, name).open("wb") as output, (self.work / f"{name}.err").open("wb") as errors:
             process = subprocess.Popen(
-                self.broker.jars.java(main_class, *where, *arguments),
+                self.broker.jars.java(main_class, *target, *arguments),
                 stdout=output,
                 stderr=errors,
             )
         self.stack.callback(end, process)
         return process
 
-    def wait_until_read(self, patience: float = 60) -> None:
+    def wait_until_read(self, timeout: float = 60) -> None:
         """Wait until the group's position has passed the last visible record of every partition.
 
         Raises:
-            RecordingError: where it has not after `patience` seconds.
+            RecordingError: if it has not after `timeout` seconds.
         """
         last = {number: max(offsets, default=-1) for number, offsets in self.visible_offsets().items()}
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             committed = self.broker.committed(self.group)
             if all(committed.get(number, 0) > offset for number, offset in last.items()):
                 return
             time.sleep(0.5)
-        raise RecordingError(f"{self.group} has not come to the end of {self.topic} within {patience} s")
+        raise RecordingError(f"{self.group} has not come to the end of {self.topic} within {timeout} s")
 
     def visible_offsets(self) -> dict[int, list[int]]:
         """Return the offsets of each partition's visible data records, in order."""
-        held: dict[int, list[int]] = {number: [] for number in self.broker.log(self.topic)}
+        by_partition: dict[int, list[int]] = {number: [] for number in self.broker.log(self.topic)}
         for positions in self.visible_positions().values():
             for number, offset in positions:
-                held[number].append(offset)
-        return {number: sorted(offsets) for number, offsets in held.items()}
+                by_partition[number].append(offset)
+        return {number: sorted(offsets) for number, offsets in by_partition.items()}
 
     def visible_positions(self) -> dict[str, list[tuple[int, int]]]:
         """Return every visible (partition, offset) of each message id, as the segment files hold them."""
@@ -118,7 +118,7 @@ class Scene:
         return positions
 
     def extract(self, folder: Path) -> None:
-        """Write the broker's ledgers and the time from which on the evidence may lack something."""
+        """Write the broker's ledgers and the time until which the evidence is complete."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "extracted_at.txt").write_text(now_text() + "\n")
         bounds = self.broker.bounds(self.topic)

@@ -1,6 +1,6 @@
 """Reads a partition's log from the broker's segment files: batches of format 2, the only one Kafka 4 writes.
 
-Only the segment tells what no client can: producer ids and epochs, broker sequences, transaction markers and
+Only segments have what no client shows: producer ids and epochs, broker sequences, transaction markers and
 the records of aborted transactions. Compressed batches are refused: no recording has any.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.record.crc32c import crc32c
 
 _PREFIX = struct.Struct(">qi")
-"""The base offset, and the length of what follows it."""
+"""The base offset, and the length of the rest of the batch."""
 _HEADER = struct.Struct(">ibIhiqqqhii")
 """Epoch, magic, checksum, attributes, last delta, two times, producer id and epoch, sequence, count."""
 _CHECKED_FROM = _PREFIX.size + 9
@@ -28,7 +28,7 @@ class SegmentError(Exception):
 
 
 class Marker(StrEnum):
-    """What a control record says about its producer's transaction."""
+    """The type of a control record: the end of its producer's transaction."""
 
     ABORT = "aborted"
     COMMIT = "committed"
@@ -36,7 +36,7 @@ class Marker(StrEnum):
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a batch; `sequence` is -1 where its producer was not idempotent."""
+    """One record of a batch; `sequence` is -1 if its producer was not idempotent."""
 
     offset: int
     timestamp_ms: int
@@ -47,7 +47,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch as the broker keeps it; `producer_id` is -1 where the producer was not idempotent."""
+    """One batch as the broker stores it; `producer_id` is -1 if the producer was not idempotent."""
 
     base_offset: int
     leader_epoch: int
@@ -60,10 +60,10 @@ class Batch:
 
     @property
     def marker(self) -> Marker:
-        """What this control batch's record decides.
+        """The marker of this control batch.
 
         Raises:
-            SegmentError: where the batch is no control batch, or its type is neither abort nor commit.
+            SegmentError: if the batch is not a control batch, or its type is neither abort nor commit.
         """
         key = self.records[0].key if self.is_control and self.records else None
         if key is None or len(key) < 4:
@@ -81,10 +81,10 @@ def partition_batches(folder: Path) -> Iterator[Batch]:
 
 
 def batches(segment: bytes) -> Iterator[Batch]:
-    """Yield the batches of one segment; a torn tail, which a killed broker leaves, ends it.
+    """Yield the batches of one segment, up to an incomplete one, which a killed broker leaves.
 
     Raises:
-        SegmentError: where a whole batch has another format, is compressed, or fails its checksum.
+        SegmentError: if a complete batch has another format, is compressed, or fails its checksum.
     """
     position = 0
     while position + _PREFIX.size + _HEADER.size <= len(segment):
@@ -143,14 +143,14 @@ def _batch(base_offset: int, data: bytes) -> Batch:
 
 
 class _Reader:
-    """Walks the records of one batch: zigzag varints, and byte strings with their length before them."""
+    """Parses the records of one batch: zigzag varints, and length-prefixed byte strings."""
 
     def __init__(self, data: bytes, position: int) -> None:
         self._data = data
         self._position = position
 
     def record(self) -> tuple[int, int, bytes | None, bytes | None]:
-        """Return one record's time delta, offset delta, key and value, and step over its headers."""
+        """Return one record's time delta, offset delta, key and value, and skip its headers."""
         length = self._varint()
         end = self._position + length
         self._position += 1

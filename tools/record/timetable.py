@@ -1,4 +1,4 @@
-"""When a recording happens: one window of two minutes, and the evidence taken after its grace."""
+"""The timetable of a recording: one window of two minutes, and the evidence extracted after its grace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 LENGTH = timedelta(minutes=2)
 GRACE = timedelta(seconds=20)
 _MARGIN = timedelta(seconds=2)
-"""How far the recorder itself stays from the window's bounds."""
+"""The recorder's own distance from the window's bounds."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Timetable:
 
     @property
     def extract_at(self) -> datetime:
-        """The time from which the evidence covers the window and its grace."""
+        """The time at which the evidence covers the window and its grace."""
         return self.end + GRACE + _MARGIN
 
 
 def sleep_until(moment: datetime) -> None:
-    """Return at `moment`, or at once where it is past."""
+    """Sleep until `moment`; return immediately if it has passed."""
     time.sleep(max(0.0, (moment - datetime.now(UTC)).total_seconds()))

@@ -1,6 +1,6 @@
-"""What the recorder knows to be true of an example from what it did and saw: never from running Tieout.
+"""The recorder's knowledge of an example, from its own actions and observations: never from running Tieout.
 
-The words (classes, loci, causes, verdicts) are those of docs/reference/taxonomy.md. `breaks` names every
+The terms (classes, loci, causes, verdicts) are those of docs/reference/taxonomy.md. `breaks` lists every
 message whose class is not DELIVERED, RECOVERED or NOT_SENT, so that a test can compare message by message.
 """
 
@@ -15,9 +15,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Finding:
-    """One message that was not simply delivered, and the offsets of all its visible positions.
+    """One message of another class than delivered, and the offsets of all its visible positions.
 
-    Where a class is about two messages' order, `message_id` is None and `offsets` are theirs.
+    If a class is about the order of two messages, `message_id` is None and `offsets` are theirs.
     """
 
     break_class: str
@@ -37,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a statement must say about one contract at one stage of the evidence."""
+    """The expected statement of one contract at one stage of the evidence."""
 
     verdict: str
     counts: Mapping[str, int]
@@ -46,8 +46,8 @@ class Expectation:
     not_sent: tuple[str, ...] = ()
     ratios: Mapping[str, float] = field(default_factory=dict)
 
-    def under(self, verdict: str) -> Expectation:
-        """Return the same facts with another contract's verdict."""
+    def with_verdict(self, verdict: str) -> Expectation:
+        """Return the same facts with another verdict."""
         return replace(self, verdict=verdict)
 
     def to_json(self) -> dict[str, object]:
@@ -65,7 +65,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Stage:
-    """The evidence as it was at one time; `overlay` is the folder to copy over `evidence/` to get there."""
+    """The evidence at one time; `overlay` is the folder to copy over `evidence/` to obtain it."""
 
     name: str
     contracts: Mapping[str, Expectation]
@@ -78,13 +78,13 @@ class Stage:
 
 
 def write_truth(path: Path, facts: Mapping[str, object], stages: Iterable[Stage]) -> None:
-    """Write `truth.json`, one finding a line; its keys are described in examples/README.md."""
+    """Write `truth.json`, one finding per line; its keys are described in examples/README.md."""
     document = {**facts, "stages": [stage.to_json() for stage in stages]}
     path.write_text(_readable(document) + "\n")
 
 
 def _readable(value: object, indent: str = "") -> str:
-    """Return the value as JSON in which a container of plain values stands on one line.
+    """Return the value as JSON with each container of plain values on one line.
 
     >>> print(_readable({"verdict": "BROKEN", "breaks": [{"message_id": "a-1", "flags": ["LATE"]}]}))
     {
@@ -105,7 +105,7 @@ def _readable(value: object, indent: str = "") -> str:
 
 
 def _is_nested(value: object) -> bool:
-    """Tell whether the value holds containers that hold something, or is a list of several containers."""
+    """Return whether the value has non-empty containers in it, or is a list of several containers."""
     if isinstance(value, dict):
         return any(isinstance(child, (dict, list)) and child for child in value.values()) or len(value) > 3
     return isinstance(value, list) and any(isinstance(child, (dict, list)) for child in value)

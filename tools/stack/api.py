@@ -1,4 +1,4 @@
-"""Airflow's REST API, as far as the stack uses it."""
+"""The part of Airflow's REST API that the stack uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnreachableError(StackError):
 
 @dataclass(frozen=True)
 class Api:
-    """The API at an address such as `http://127.0.0.1:8080`; `token` says who asks, where Airflow wants to know."""
+    """The API at an address such as `http://127.0.0.1:8080`; `token` authenticates, if Airflow requires it."""
 
     address: str
     timeout: float = 60.0
@@ -55,13 +55,13 @@ class Api:
         return self._send("PUT", path, body)
 
     def backfill(self, pipeline: str, first: str, last: str | None = None, **terms: object) -> int:
-        """Ask for the runs of the windows that begin from `first` to `last`, those that ran before as well.
+        """Create a backfill of the windows that start from `first` to `last`, including windows that ran before.
 
-        Times are ISO 8601; without `last` it is one window. `terms` are fields of the request that differ. Returns the
+        Times are ISO 8601; without `last` it is one window. `terms` override fields of the request. Returns the
         backfill's id. Source: Airflow, REST API, "Create Backfill".
 
         Raises:
-            ApiError: where Airflow refuses; with 404 or 409 while it is not ready for this one.
+            ApiError: if Airflow refuses; with 404 or 409 while it is not ready for this one.
         """
         body: dict[str, object] = {
             "dag_id": pipeline,
@@ -75,14 +75,14 @@ class Api:
         return int(self.post("/backfills", body | terms)["id"])
 
     def unhealthy(self) -> tuple[str, ...]:
-        """Return the components that do not report themselves healthy yet; all of them where none answers."""
+        """Return the components that are not healthy yet; all of them if Airflow does not answer."""
         try:
             health = replace(self, timeout=5.0, tries=1).get("/monitor/health")
         except (UnreachableError, ApiError, ValueError):
             return ("api-server", "scheduler", "dag-processor", "triggerer")
-        known = {"scheduler": "scheduler", "dag_processor": "dag-processor", "triggerer": "triggerer"}
+        names = {"scheduler": "scheduler", "dag_processor": "dag-processor", "triggerer": "triggerer"}
         return tuple(
-            name for key, name in known.items() if (health.get(key) or {}).get("status") != "healthy"
+            name for key, name in names.items() if (health.get(key) or {}).get("status") != "healthy"
         )
 
     def dag_ids(self) -> set[str]:
@@ -90,16 +90,16 @@ class Api:
         return {dag["dag_id"] for dag in self.get("/dags?limit=1000")["dags"]}
 
     def import_errors(self) -> tuple[str, ...]:
-        """Return what is wrong with the DAG files, one text a file."""
-        found = self.get("/importErrors?limit=100")["import_errors"]
+        """Return the errors of the DAG files, one text per file."""
+        errors = self.get("/importErrors?limit=100")["import_errors"]
         return tuple(
-            f"{error['filename']}: {error['stack_trace'].strip().splitlines()[-1]}" for error in found
+            f"{error['filename']}: {error['stack_trace'].strip().splitlines()[-1]}" for error in errors
         )
 
     def runs(self, dag_id: str | None = None) -> list[dict[str, Any]]:
         """Return the latest runs of a DAG, or of all."""
-        found: list[dict[str, Any]] = self.get(f"/dags/{quote(dag_id or '~')}/dagRuns?limit=100")["dag_runs"]
-        return found
+        runs: list[dict[str, Any]] = self.get(f"/dags/{quote(dag_id or '~')}/dagRuns?limit=100")["dag_runs"]
+        return runs
 
     def state(self, dag_id: str, run_id: str) -> str:
         """Return the state of a run."""
@@ -108,15 +108,15 @@ class Api:
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return the task instances of a run."""
         path = f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}/taskInstances?limit=100"
-        found: list[dict[str, Any]] = self.get(path)["task_instances"]
-        return found
+        tasks: list[dict[str, Any]] = self.get(path)["task_instances"]
+        return tasks
 
     def _send(self, method: str, path: str, body: object) -> Any:
-        """Return the answer; a request that a busy machine did not answer in time is repeated, a POST never.
+        """Return the answer; a request that timed out is repeated, a POST never.
 
         Raises:
-            ApiError: where Airflow refuses.
-            StackError: where it does not answer.
+            ApiError: if Airflow refuses.
+            StackError: if it does not answer.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
@@ -125,7 +125,7 @@ class Api:
         request = urllib.request.Request(  # noqa: S310 - our own address
             f"{self.address}/api/v2{path}", data=data, headers=headers, method=method
         )
-        for left in reversed(range(1 if method == "POST" else self.tries)):
+        for tries_left in reversed(range(1 if method == "POST" else self.tries)):
             try:
                 with _DIRECT.open(request, timeout=self.timeout) as answer:
                     return json.loads(answer.read() or b"null")
@@ -133,6 +133,6 @@ class Api:
                 detail = error.read().decode(errors="replace")[:500]
                 raise ApiError(method, path, error.code, detail) from error
             except OSError as error:
-                if not left:
+                if not tries_left:
                     raise UnreachableError(f"Airflow at {self.address} does not answer: {error}") from error
         raise UnreachableError(f"Airflow at {self.address} was not asked")

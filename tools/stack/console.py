@@ -1,4 +1,4 @@
-"""Progress for people: what is being done, and how many seconds each step took."""
+"""Progress output: the current step, and the seconds of each step."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
-def say(text: str) -> None:
-    """Print `text` at once, also into a pipe."""
+def print_line(text: str) -> None:
+    """Print `text` and flush, also into a pipe."""
     print(text, flush=True)
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print `text` to standard error."""
     print(text, file=sys.stderr, flush=True)
 
@@ -28,8 +28,8 @@ class Steps:
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """Say that `title` begins, and note how long it takes."""
-        say(f"▸ {title} …")
+        """Print that `title` begins, and record how long it takes."""
+        print_line(f"▸ {title} …")
         started = time.monotonic()
         try:
             yield
@@ -37,6 +37,6 @@ class Steps:
             self.taken.append((title, time.monotonic() - started))
 
     def summary(self) -> str:
-        """Return one line with the seconds of every step and of all together."""
+        """Return one line with the seconds of every step and in total."""
         parts = [f"{title} {seconds:.0f} s" for title, seconds in self.taken]
         return f"{', '.join(parts)}; together {time.monotonic() - self.began:.0f} s"

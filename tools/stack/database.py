@@ -20,10 +20,10 @@ from tools.stack.layout import Layout
 # A crash of the machine may cost the last moments of a demonstration; a crash of the server costs nothing.
 SERVER_SETTINGS = {"synchronous_commit": "off", "max_connections": "100"}
 LONGEST_IDLE = "5min"
-"""How long a transaction in Airflow's database may do nothing before PostgreSQL ends it; Airflow gives a task as long.
+"""How long a transaction in Airflow's database may be idle before PostgreSQL ends it; the same as a task's heartbeat.
 
-The workers of a killed scheduler live on, and with them its connection, which they were forked with. If it was killed
-while it chose tasks, nobody else ever chooses one: PostgreSQL sees a client that thinks, and keeps its locks.
+The workers of a killed scheduler survive, and with them its connection, which they inherited. If it was killed while it
+scheduled tasks, its locks would otherwise stay forever, because PostgreSQL sees a connected client.
 """
 
 
@@ -36,22 +36,21 @@ class Databases:
 
     @property
     def sqlalchemy(self) -> str:
-        """Airflow's database as SQLAlchemy names it; a bare `postgresql://` would mean another driver."""
+        """Airflow's database as a SQLAlchemy URL; a bare `postgresql://` would mean another driver."""
         return self.airflow.replace("postgresql://", "postgresql+psycopg2://", 1)
 
 
 def provide(layout: Layout, *, is_fresh: bool) -> Databases:
-    """Start the embedded server, or reach the one that TIEOUT_DATABASE_URL names, and create the databases.
+    """Start the embedded server, or connect to that of TIEOUT_DATABASE_URL, and create the databases.
 
-    On a server of the user's, a fresh start uses databases of its own (`<name>_demo`), so that nothing stored
-    by others is touched.
+    On the user's own server, a fresh start uses separate databases (`<name>_demo`), so that other data is not touched.
 
     Args:
         layout: The home of the stack.
         is_fresh: Whether the databases must be empty.
 
     Raises:
-        StackError: where the server cannot be reached or does not let us create a database.
+        StackError: if the server cannot be reached or we may not create a database.
     """
     external = os.environ.get("TIEOUT_DATABASE_URL")
     if not external:
@@ -81,17 +80,17 @@ def migrate_results(databases: Databases) -> None:
 
 
 def stop(layout: Layout) -> None:
-    """Stop the embedded server, where one runs."""
+    """Stop the embedded server, if it runs."""
     if layout.postgres.exists():
         postgres.stop(layout.postgres)
 
 
 @contextmanager
 def _administrating(url: str) -> Iterator[cursor]:
-    """Give a cursor that may create databases.
+    """Yield a cursor that may create databases.
 
     Raises:
-        StackError: where the server refuses; the password is not shown.
+        StackError: if the server refuses; the password is not shown.
     """
     try:
         with closing(psycopg2.connect(url, connect_timeout=10)) as connection:
@@ -100,9 +99,9 @@ def _administrating(url: str) -> Iterator[cursor]:
                 yield opened
     except psycopg2.Error as error:
         parts = urlsplit(url)
-        told = str(error).strip().splitlines()[0]
+        first_line = str(error).strip().splitlines()[0]
         raise StackError(
-            f"PostgreSQL at {parts.hostname}:{parts.port or 5432}: {told}; check TIEOUT_DATABASE_URL and "
+            f"PostgreSQL at {parts.hostname}:{parts.port or 5432}: {first_line}; check TIEOUT_DATABASE_URL and "
             "that its user may create databases, or unset it to use the embedded server"
         ) from error
 

@@ -1,4 +1,4 @@
-"""The demonstration: the recorded examples judged through Airflow, Spark and PostgreSQL, and told."""
+"""The demonstration: judges the recorded examples with Airflow, Spark and PostgreSQL, and reports the results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tieout.store import Store
 from tools.stack import examples, report, services
-from tools.stack.console import Steps, complain, say
+from tools.stack.console import Steps, print_error, print_line
 from tools.stack.driving import Driver
 from tools.stack.examples import Example
 from tools.stack.layout import ROOT, Layout
@@ -16,9 +16,9 @@ from tools.stack.state import Started
 
 
 def run(layout: Layout, only: Sequence[str]) -> int:
-    """Run the demonstration on empty databases and return 0 where everything was as expected, else 1.
+    """Run the demonstration on empty databases and return 0 if everything was as expected, else 1.
 
-    Whatever happens, nothing keeps running; the databases and statements stay for `make up`.
+    All processes are stopped in any case; the databases and statements stay for `make up`.
     """
     steps = Steps()
     try:
@@ -28,27 +28,29 @@ def run(layout: Layout, only: Sequence[str]) -> int:
         raise
     _stop(layout, steps)
     for line in report.lines(judged, layout, steps):
-        say(line)
+        print_line(line)
     problems = report.problems(judged)
     for problem in problems:
-        complain(f"not as expected: {problem}")
+        print_error(f"not as expected: {problem}")
     return 1 if problems else 0
 
 
 def examples_of(layout: Layout, only: Iterable[str], *, keep: bool) -> tuple[Example, ...]:
-    """Return the examples' working copies; with `keep`, the last demonstration's where there are any."""
+    """Return the examples' working copies; with `keep`, the last demonstration's if there are any."""
     if keep and layout.examples.is_dir():
         return examples.read(layout.examples, only)
     return examples.copied(ROOT / "examples", layout.examples, only)
 
 
 def plan_of(chosen: Sequence[Example]) -> Plan:
-    """Return what to start for the examples."""
+    """Return the plan of what to start for the examples."""
     contracts = [contract for example in chosen for contract in example.contracts]
-    named = {route.connection for contract in contracts for route in contract.alerts}
+    connections = {route.connection for contract in contracts for route in contract.alerts}
     return Plan(
         contracts=tuple(example.folder for example in chosen),
-        webhooks=tuple(sorted(name for name in named if f"AIRFLOW_CONN_{name.upper()}" not in os.environ)),
+        webhooks=tuple(
+            sorted(name for name in connections if f"AIRFLOW_CONN_{name.upper()}" not in os.environ)
+        ),
         dags=frozenset(contract.pipeline for contract in contracts),
     )
 
@@ -67,7 +69,7 @@ def _judge(layout: Layout, only: Sequence[str], steps: Steps) -> report.Judged:
 def _gather(layout: Layout, started: Started, chosen: Sequence[Example], driver: Driver) -> report.Judged:
     store = Store(started.database_url)
     rows = [
-        report.row_of(expected, stage, driver.found(expected.contract.pipeline, stage.name))
+        report.row_of(expected, stage, driver.result(expected.contract.pipeline, stage.name))
         for example in chosen
         for stage in example.stages
         for expected in stage.expected
@@ -78,4 +80,4 @@ def _gather(layout: Layout, started: Started, chosen: Sequence[Example], driver:
 def _stop(layout: Layout, steps: Steps) -> None:
     with steps.step("stopping"):
         # All runs are over: there is nothing to wait for.
-        services.stop(layout, patience=2.0)
+        services.stop(layout, timeout=2.0)

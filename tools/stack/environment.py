@@ -1,4 +1,4 @@
-"""The environment of Airflow's processes: everything that a configuration file would say, for one home."""
+"""The environment of Airflow's processes, which replaces a configuration file, for one home."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def airflow_environment(
 ) -> dict[str, str]:
     """Return the environment shared by the api-server, scheduler, DAG processor, triggerer and tasks.
 
-    Nobody logs in and everybody is an administrator, which is why all of it listens on 127.0.0.1 only.
+    There is no login and everybody is an administrator, so everything listens on 127.0.0.1 only.
 
     Args:
         layout: The home of the stack.
-        databases: Where Airflow and Tieout store.
+        databases: The databases of Airflow and Tieout.
         port: The port of Airflow's page and API.
         secrets: The keys `fernet`, `jwt` and `session`.
         contracts: The folders whose contracts become DAGs.
@@ -55,7 +55,7 @@ def airflow_environment(
         # On a busy machine the one API server is slow to let a task begin; after five tries of 5 s the task would fail.
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": databases.sqlalchemy,
-        # A task that ended is noticed between two naps, and a run has five: 5 s of 27 with the default, 1 s.
+        # The end of a task is noticed at the next poll, and a run has five tasks: the default of 1 s costs 5 s of 27.
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.25",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
@@ -67,12 +67,12 @@ def airflow_environment(
 
 
 def _overrides() -> dict[str, str]:
-    """Return Airflow's settings and connections that the caller's environment names behind a prefix of ours.
+    """Return Airflow's settings and connections that the caller's environment has with our prefix.
 
     Its own `AIRFLOW_…` are not inherited: they are meant for another Airflow.
     """
-    named = {name: value for name, value in os.environ.items() if name.startswith(f"{_PREFIX}AIRFLOW_")}
-    return {name.removeprefix(_PREFIX): value for name, value in named.items()}
+    prefixed = {name: value for name, value in os.environ.items() if name.startswith(f"{_PREFIX}AIRFLOW_")}
+    return {name.removeprefix(_PREFIX): value for name, value in prefixed.items()}
 
 
 def webhook(port: int) -> str:
@@ -81,9 +81,9 @@ def webhook(port: int) -> str:
 
 
 def _machine(layout: Layout) -> dict[str, str]:
-    """Return what comes from this machine: its own environment, with our programs first on the path."""
+    """Return this machine's environment, with our programs first on the path."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    # Of a virtual environment the interpreter itself is a link, which must not be followed here.
+    # In a virtual environment the interpreter is a link, which must not be resolved here.
     programs = Path(sys.executable).parent
     without_proxy = [name for name in (os.environ.get("NO_PROXY"), _LOCAL, "localhost") if name]
     return {
@@ -98,7 +98,7 @@ def _machine(layout: Layout) -> dict[str, str]:
 
 
 def _tieout(layout: Layout, databases: Databases, contracts: Iterable[Path]) -> dict[str, str]:
-    """Return what Tieout's settings and its connections are in this stack."""
+    """Return Tieout's settings and connections in this stack."""
     master = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
     return {
         "TIEOUT_DATABASE_URL": databases.tieout,

@@ -1,7 +1,7 @@
-"""The recorded examples: working copies of them, and what the recorder knew about each.
+"""The recorded examples: their working copies, and the recorder's knowledge of each.
 
 The demonstration works on copies, because the evidence of an example may come in stages: what had arrived
-when its window was judged first, and what arrived later.
+when its window was first judged, and what arrived later.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tieout.model import Window
 from tools.stack.errors import StackError
 
 RECEIVER = "tieout_receiver"
-"""The connection that the alerts of the working copies go over."""
+"""The connection for the alerts of the working copies."""
 
 _TRUTH = "truth.json"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What one contract must come to at one stage of its example's evidence."""
+    """The expected result of one contract at one stage of its example's evidence."""
 
     contract: Contract
     verdict: str
@@ -35,7 +35,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Stage:
-    """A state of an example's evidence: the overlay that brings it about, and what is expected of it."""
+    """A state of an example's evidence: its overlay, and the expected results."""
 
     name: str
     overlay: Path | None
@@ -53,7 +53,7 @@ class Example:
 
     @property
     def contracts(self) -> tuple[Contract, ...]:
-        """The contracts that the example judges its evidence by."""
+        """The contracts of the example."""
         return tuple(expected.contract for expected in self.stages[0].expected)
 
 
@@ -63,11 +63,11 @@ def copied(source: Path, target: Path, names: Iterable[str] = ()) -> tuple[Examp
     The copies' alerts go to the demonstration's receiver.
 
     Raises:
-        StackError: where there is none, or one of `names` is not among them.
+        StackError: if there is none, or one of `names` is not among them.
     """
-    wanted = _named(source, names)
+    selected = _selected(source, names)
     shutil.rmtree(target, ignore_errors=True)
-    for name in wanted:
+    for name in selected:
         shutil.copytree(source / name, target / name)
         for file in (target / name).glob("contract*.yml"):
             _route_alerts(file)
@@ -75,7 +75,7 @@ def copied(source: Path, target: Path, names: Iterable[str] = ()) -> tuple[Examp
 
 
 def _route_alerts(file: Path) -> None:
-    """Have a contract's alerts sent to the demonstration's receiver, unless it has routes of its own."""
+    """Route a contract's alerts to the demonstration's receiver, unless it has routes of its own."""
     text = file.read_text()
     if "\nalerts:" not in text:
         route = f"{{to: webhook, connection: {RECEIVER}, at: warning}}"
@@ -88,23 +88,23 @@ def read(folder: Path, names: Iterable[str] = ()) -> tuple[Example, ...]:
     Raises:
         StackError: where there is none, or one of `names` is not among them.
     """
-    return tuple(_example(folder / name) for name in _named(folder, names))
+    return tuple(_example(folder / name) for name in _selected(folder, names))
 
 
-def _named(folder: Path, names: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(path.parent.name for path in sorted(folder.glob(f"*/{_TRUTH}")))
-    wanted = tuple(names) or found
-    unknown = sorted(set(wanted) - set(found))
-    if unknown or not wanted:
-        asked = f" named {', '.join(unknown)}" if unknown else ""
+def _selected(folder: Path, names: Iterable[str]) -> tuple[str, ...]:
+    available = tuple(path.parent.name for path in sorted(folder.glob(f"*/{_TRUTH}")))
+    selected = tuple(names) or available
+    unknown = sorted(set(selected) - set(available))
+    if unknown or not selected:
+        named_text = f" named {', '.join(unknown)}" if unknown else ""
         raise StackError(
-            f"{folder}: expected examples with a {_TRUTH}{asked}, found {', '.join(found) or 'none'}"
+            f"{folder}: expected examples with a {_TRUTH}{named_text}, found {', '.join(available) or 'none'}"
         )
-    return wanted
+    return selected
 
 
-def bring(stage: Stage, folder: Path) -> None:
-    """Lay the evidence that arrived by `stage` over the working copy in `folder`."""
+def apply_stage(stage: Stage, folder: Path) -> None:
+    """Copy the evidence of a stage over the working copy in `folder`."""
     if stage.overlay is not None:
         shutil.copytree(stage.overlay, folder / "evidence", dirs_exist_ok=True)
 

@@ -1,4 +1,4 @@
-"""Being told to end: what then has to be stopped is stopped first, and stopping is not broken off."""
+"""Termination signals: everything is stopped first, and stopping cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
-"""The exit code of a command that was told to end."""
+"""The exit code of an interrupted command."""
 
 
 def end_as_by_ctrl_c() -> None:
-    """Have a terminated or hung-up command raise KeyboardInterrupt, as one does on Ctrl-C."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, as on Ctrl-C."""
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ignore Ctrl-C and the like, also in the programs that are called meanwhile."""
+    """Ignore Ctrl-C and similar signals, also in programs that are started meanwhile."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
     try:
         yield

@@ -1,4 +1,4 @@
-"""Where the stack keeps its files: one folder, `.tieout/stack` of the checkout unless told otherwise."""
+"""The folder of the stack's files: by default `.tieout/stack` of the checkout."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Layout:
 
     @property
     def logs(self) -> Path:
-        """What the processes print, one file each."""
+        """The output of the processes, one file each."""
         return self.home / "logs"
 
     @property
@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def lock(self) -> Path:
-        """Held by the command that is at work on this home."""
+        """Locked by the command that works on this home."""
         return self.home / "lock"
 
     @property
@@ -57,7 +57,7 @@ class Layout:
 
     @property
     def alerts(self) -> Path:
-        """The alerts that the receiver got, one JSON object a line."""
+        """The alerts that the receiver got, one JSON object per line."""
         return self.home / "alerts.jsonl"
 
     @property

@@ -1,8 +1,8 @@
-"""Starting processes that outlive this one, and finding exactly those again to stop them.
+"""Starts processes that outlive this one, and finds exactly these again to stop them.
 
-A process is known by its number and its start time, so that a number used again by a stranger is left alone.
-What it started is found by its session and process group, and, where a killed parent left strays in sessions
-of their own (Spark's JVM), by a mark in their environment.
+A process is identified by its pid and start time, so that a reused pid is left alone. Its descendants are found by
+session and process group, and orphans of a killed parent in sessions of their own (Spark's JVM) by a mark in their
+environment.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Running:
 
 
 def start(name: str, command: Sequence[str], environment: Mapping[str, str], log: Path) -> Process:
-    """Start `command` in a session of its own, with its output appended to `log`."""
+    """Start `command` in a new session, with its output appended to `log`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -58,69 +58,73 @@ def start(name: str, command: Sequence[str], environment: Mapping[str, str], log
 
 
 def is_alive(process: Process) -> bool:
-    """Return whether `process` itself still runs; a zombie or a stranger with its number does not count."""
-    found = _look(process.pid)
-    return found is not None and not found.is_zombie and found.started == process.started
+    """Return whether `process` itself still runs; a zombie or another process with its pid does not count."""
+    entry = _table_entry(process.pid)
+    return entry is not None and not entry.is_zombie and entry.started == process.started
 
 
-def stop(processes: Collection[Process], mark: str, patience: float = 20.0) -> int:
-    """End `processes` and all they started, politely at first, and return how many there were.
+def stop(processes: Collection[Process], mark: str, timeout: float = 20.0) -> int:
+    """End `processes` and all their descendants, first with SIGTERM, and return their number.
 
     Args:
-        processes: What `start` returned, of this or an earlier program.
-        mark: The value of the environment variable `MARK` by which strays are known.
-        patience: The seconds given to them before they are killed.
+        processes: Results of `start`, of this or an earlier program.
+        mark: The value of the environment variable `MARK` that identifies orphans.
+        timeout: Seconds before they are killed.
     """
-    ours = _family(processes, mark)
-    count = len(ours)
+    pids = _family(processes, mark)
+    count = len(pids)
     _signal((process.pid for process in processes if is_alive(process)), signal.SIGTERM)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while any(is_alive(process) for process in processes) and time.monotonic() < deadline:
         _reap(processes)
         time.sleep(0.1)
     for _ in range(50):
-        ours = _family(processes, mark)
-        if not ours:
+        pids = _family(processes, mark)
+        if not pids:
             break
-        _signal(ours, signal.SIGKILL)
+        _signal(pids, signal.SIGKILL)
         _reap(processes)
         time.sleep(0.1)
     return count
 
 
-def kill(pids: Iterable[int], patience: float = 60.0) -> bool:
-    """Kill processes, and return whether there were any and all were there; back when they are dead.
+def kill(pids: Iterable[int], timeout: float = 60.0) -> bool:
+    """Kill processes, wait until they are dead, and return whether there were any and all of them existed.
 
-    On a busy machine that takes seconds, in which a process looks alive, and is not: it would not be started again.
+    On a busy machine death takes seconds, in which a process still looks alive and would not be restarted.
 
     Raises:
-        StackError: where one is still there after `patience` seconds.
+        StackError: if one still exists after `timeout` seconds.
     """
     killed: list[int] = []
-    were_there = True
+    all_existed = True
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
         except ProcessLookupError:
-            were_there = False
-    deadline = time.monotonic() + patience
-    while left := [pid for pid in killed if (found := _look(pid)) is not None and not found.is_zombie]:
+            all_existed = False
+    deadline = time.monotonic() + timeout
+    while remaining := [
+        pid for pid in killed if (entry := _table_entry(pid)) is not None and not entry.is_zombie
+    ]:
         if time.monotonic() > deadline:
-            raise StackError(f"processes {left}: killed, and still there after {patience:.0f} s")
+            raise StackError(f"processes {remaining}: killed, and still there after {timeout:.0f} s")
         time.sleep(0.02)
-    return bool(killed) and were_there
+    return bool(killed) and all_existed
 
 
 def _family(processes: Iterable[Process], mark: str) -> set[int]:
-    """Return the pids of `processes`, what they started and what carries `mark`; never our own parents."""
+    """Return the pids of `processes`, their descendants and all with `mark`; never our own ancestors."""
     table = {
-        entry.pid: entry for path in _PROC.glob("[0-9]*") if (entry := _look(int(path.name))) is not None
+        entry.pid: entry
+        for path in _PROC.glob("[0-9]*")
+        if (entry := _table_entry(int(path.name))) is not None
     }
     leaders = {
-        known.pid
-        for known in processes
-        if known.pid not in table or table[known.pid].started == known.started
+        process.pid
+        for process in processes
+        if process.pid not in table or table[process.pid].started == process.started
     }
     excluded = _ancestors(os.getpid(), table)
     return {
@@ -128,26 +132,26 @@ def _family(processes: Iterable[Process], mark: str) -> set[int]:
         for entry in table.values()
         if entry.pid not in excluded
         and not entry.is_zombie
-        and (not leaders.isdisjoint({entry.pid, entry.group, entry.session}) or _carries(entry.pid, mark))
+        and (not leaders.isdisjoint({entry.pid, entry.group, entry.session}) or _has_mark(entry.pid, mark))
     }
 
 
 def _ancestors(pid: int, table: Mapping[int, _Running]) -> set[int]:
-    found: set[int] = set()
-    while pid in table and pid not in found:
-        found.add(pid)
+    ancestors: set[int] = set()
+    while pid in table and pid not in ancestors:
+        ancestors.add(pid)
         pid = table[pid].parent
-    return found
+    return ancestors
 
 
-def _carries(pid: int, mark: str) -> bool:
+def _has_mark(pid: int, mark: str) -> bool:
     try:
         return f"{MARK}={mark}".encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
         return False
 
 
-def _look(pid: int) -> _Running | None:
+def _table_entry(pid: int) -> _Running | None:
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:
@@ -158,8 +162,8 @@ def _look(pid: int) -> _Running | None:
 
 
 def _started(pid: int) -> int:
-    found = _look(pid)
-    return found.started if found else 0
+    entry = _table_entry(pid)
+    return entry.started if entry else 0
 
 
 def _signal(pids: Iterable[int], number: signal.Signals) -> None:

@@ -1,4 +1,4 @@
-"""What the demonstration came to: a table for people, and the list of what was not as expected."""
+"""The results of the demonstration: a table, and the list of differences from what was expected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tieout.model import Verdict
 from tools.stack.console import Steps
-from tools.stack.driving import Found
+from tools.stack.driving import PipelineResult
 from tools.stack.examples import Expected, Stage
 from tools.stack.layout import Layout
 from tools.stack.receiver import received
@@ -28,26 +28,26 @@ _SHOWN = {
 
 @dataclass(frozen=True)
 class Row:
-    """One pipeline at one stage: what was expected, and what was found."""
+    """One pipeline at one stage: the expected and the actual result."""
 
     pipeline: str
     stage: str
     guarantee: str
     expected: Expected
-    found: Found
+    result: PipelineResult
     counts: Mapping[str, int]
 
     @property
     def verdict(self) -> str:
-        """The final verdict, or what stands in its place."""
-        if self.found.run is None:
+        """The final verdict, or a replacement if there is none."""
+        if self.result.run is None:
             return "no result"
-        return str(self.found.run.final_verdict or "unchecked")
+        return str(self.result.run.final_verdict or "unchecked")
 
 
 @dataclass(frozen=True)
 class Judged:
-    """All rows, what the receiver got, and how many alerts still wait."""
+    """All rows, the received alerts, and the number of pending alerts."""
 
     rows: tuple[Row, ...]
     alerts: Path
@@ -55,12 +55,12 @@ class Judged:
     address: str
 
 
-def row_of(expected: Expected, stage: Stage, found: Found) -> Row:
-    """Return the row for what was found of a pipeline at a stage."""
+def row_of(expected: Expected, stage: Stage, result: PipelineResult) -> Row:
+    """Return the row of a pipeline's result at a stage."""
     contract = expected.contract
-    statement = found.run.statement if found.run else {}
+    statement = result.run.statement if result.run else {}
     counts = total(statement.get("partitions", ()))
-    return Row(contract.pipeline, stage.name, contract.guarantee.value, expected, found, counts)
+    return Row(contract.pipeline, stage.name, contract.guarantee.value, expected, result, counts)
 
 
 def total(partitions: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -78,25 +78,25 @@ def total(partitions: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def problems(judged: Judged) -> list[str]:
-    """Return everything that is not as the recorder knew it; nothing where the demonstration succeeded."""
-    found: list[str] = []
+    """Return all differences from the recorder's truth; none if the demonstration succeeded."""
+    result: list[str] = []
     for row in judged.rows:
         at = f"{row.pipeline} ({row.stage})"
         if row.verdict != row.expected.verdict:
-            found.append(f"{at}: verdict {row.verdict}, expected {row.expected.verdict}{_reasons(row)}")
+            result.append(f"{at}: verdict {row.verdict}, expected {row.expected.verdict}{_reasons(row)}")
         state = "failed" if Verdict(row.expected.verdict).fails_the_run else "success"
-        if row.found.dag_run_state != state:
-            found.append(f"{at}: Airflow's run ended as {row.found.dag_run_state}, expected {state}")
-        found += [
+        if row.result.dag_run_state != state:
+            result.append(f"{at}: Airflow's run ended as {row.result.dag_run_state}, expected {state}")
+        result += [
             f"{at}: {name} {row.counts.get(name)}, expected {count}"
             for name, count in row.expected.counts.items()
             if row.counts.get(name) != count
         ]
         if state == "failed" and row.expected.contract.alerts and not _alerts_of(judged, row.pipeline):
-            found.append(f"{at}: no alert was received")
+            result.append(f"{at}: no alert was received")
     if judged.pending:
-        found.append(f"{judged.pending} alerts are still waiting to be sent")
-    return found
+        result.append(f"{judged.pending} alerts are still waiting to be sent")
+    return result
 
 
 def lines(judged: Judged, layout: Layout, steps: Steps) -> list[str]:
@@ -134,12 +134,12 @@ def _alerts_of(judged: Judged, pipeline: str) -> list[dict[str, Any]]:
 
 def _alert_line(alert: Mapping[str, Any]) -> str:
     body = alert["body"]
-    told = body.get("subject") if isinstance(body, dict) else None
-    return str(told or json.dumps(body))[:160]
+    subject = body.get("subject") if isinstance(body, dict) else None
+    return str(subject or json.dumps(body))[:160]
 
 
 def _reasons(row: Row) -> str:
-    reasons = row.found.run.reasons if row.found.run else ()
+    reasons = row.result.run.reasons if row.result.run else ()
     return f": {'; '.join(reasons)}" if reasons else ""
 
 

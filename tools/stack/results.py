@@ -1,4 +1,4 @@
-"""What a run leaves in the store, so that two runs of a window can be compared."""
+"""The stored rows of a run, for comparing two runs of a window."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _LABELS: Final = ("run_id", "generated_at")
 _LIMIT: Final = 100_000
 
 
-def rows_left(store: Store, pipeline: str, window: Window) -> dict[str, Any] | None:
-    """Return everything that a window's current run holds, less the labels of the run, or None without one."""
+def stored_rows(store: Store, pipeline: str, window: Window) -> dict[str, Any] | None:
+    """Return all rows of a window's current run, without the run's labels, or None without a run."""
     run = store.current_run(pipeline, window.start, window.end)
     if run is None:
         return None

@@ -1,4 +1,4 @@
-"""Starting the whole stack on one home, waiting until it is of use, and stopping all of it again."""
+"""Starts the whole stack on one home, waits until it is ready, and stops it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from tieout.testing.postgres import free_port
 from tools.stack import database, processes, spark, state
 from tools.stack.api import Api, ApiError
-from tools.stack.console import Steps, say
+from tools.stack.console import Steps, print_line
 from tools.stack.environment import SPARK_SLOTS, airflow_environment, webhook
 from tools.stack.errors import StackError
 from tools.stack.interrupts import uninterrupted
@@ -41,30 +41,30 @@ def command_of(name: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stack is started for: contract folders, connections that alerts name, DAGs to expect."""
+    """The contents of a stack: contract folders, connections of alerts, expected DAGs."""
 
     contracts: tuple[Path, ...]
     webhooks: tuple[str, ...]
     dags: frozenset[str]
 
     def with_contracts(self, folders: Iterable[Path]) -> Plan:
-        """Return the same plan with more folders, whose DAGs nobody waits for."""
+        """Return the same plan with more folders, whose DAGs are not waited for."""
         return replace(self, contracts=(*self.contracts, *folders))
 
 
 def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) -> Started:
-    """Start everything and return once Airflow answers, its parts report themselves and it lists the DAGs.
+    """Start everything and return once Airflow answers, its parts are healthy and it lists the DAGs.
 
-    What an earlier, killed command left running on this home is stopped first.
+    Processes that an earlier, killed command left running on this home are stopped first.
 
     Args:
         layout: The home; its lock is held by the caller.
         plan: What to serve.
-        steps: Where the seconds are noted.
+        steps: Records the seconds.
         is_fresh: Whether to begin with empty databases.
 
     Raises:
-        StackError: where something does not start; the others are left for `stop`.
+        StackError: if something does not start; the others are left for `stop`.
     """
     stop(layout)
     port = chosen_port(layout)
@@ -77,7 +77,7 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
         receiver_port = free_port()
         for name in plan.webhooks:
             environment[f"AIRFLOW_CONN_{name.upper()}"] = webhook(receiver_port)
-        state.remember_environment(layout, environment)
+        state.save_environment(layout, environment)
         with ThreadPoolExecutor() as pool:
             results = pool.submit(database.migrate_results, databases)
             _migrate_airflow(layout, environment)
@@ -97,7 +97,7 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
         for name, command in commands.items():
             process = processes.start(name, command, environment, layout.logs / f"{name}.log")
             started = Started(port, databases.tieout, (*started.processes, process))
-            state.remember(layout, started)
+            state.save_started(layout, started)
         await_ready(started, plan.dags, layout.logs)
     if archiving is not None:
         with steps.step("archiving Spark's classes, once an installation"):
@@ -105,21 +105,21 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
     return started
 
 
-def stop(layout: Layout, patience: float = 10.0) -> int:
-    """Stop whatever runs on this home, also what a killed command left; return how many processes it was.
+def stop(layout: Layout, timeout: float = 10.0) -> int:
+    """Stop all processes on this home, including those of a killed command; return their number.
 
-    Nobody waits long for that, so it is done to its end, whatever this command is told meanwhile.
+    It is quick, so signals are ignored until it is done.
     """
     with uninterrupted():
-        known = state.recall(layout)
-        count = processes.stop(known.processes if known else (), mark=str(layout.home), patience=patience)
+        started = state.load_started(layout)
+        count = processes.stop(started.processes if started else (), mark=str(layout.home), timeout=timeout)
         database.stop(layout)
-        state.forget(layout)
+        state.clear_started(layout)
     return count
 
 
 def clear(layout: Layout) -> None:
-    """Remove what an earlier demonstration left, the lock excepted."""
+    """Remove the files of an earlier demonstration, except the lock."""
     for path in (layout.postgres, layout.airflow, layout.logs, layout.examples, layout.statements):
         shutil.rmtree(path, ignore_errors=True)
     layout.alerts.unlink(missing_ok=True)
@@ -131,23 +131,23 @@ def is_running(started: Started) -> bool:
 
 
 def chosen_port(layout: Layout) -> int:
-    """Return the port for Airflow's page: TIEOUT_PORT where it is set, else the same one for the same home.
+    """Return the port for Airflow's page: TIEOUT_PORT if set, else a fixed one per home.
 
     Raises:
-        StackError: where TIEOUT_PORT is not a port, or taken.
+        StackError: if TIEOUT_PORT is not a port, or taken.
     """
-    wanted = os.environ.get("TIEOUT_PORT")
-    if not wanted:
+    port = os.environ.get("TIEOUT_PORT")
+    if not port:
         usual = 20_000 + zlib.crc32(str(layout.home).encode()) % 10_000
         return usual if _is_free(usual) else free_port()
-    if not wanted.isdigit() or not 0 < int(wanted) < 65536:
-        raise StackError(f"TIEOUT_PORT: expected a number from 1 to 65535, found {wanted!r}")
-    if not _is_free(int(wanted)):
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise StackError(f"TIEOUT_PORT: expected a number from 1 to 65535, found {port!r}")
+    if not _is_free(int(port)):
         raise StackError(
-            f"port {wanted} on 127.0.0.1 (TIEOUT_PORT) is taken: stop what listens there, choose another, "
+            f"port {port} on 127.0.0.1 (TIEOUT_PORT) is taken: stop what listens there, choose another, "
             "or unset TIEOUT_PORT to get a free one"
         )
-    return int(wanted)
+    return int(port)
 
 
 def _is_free(port: int) -> bool:
@@ -161,13 +161,13 @@ def _is_free(port: int) -> bool:
 
 
 def await_ready(started: Started, dags: Collection[str], logs: Path) -> None:
-    """Wait until Airflow's parts are healthy and it lists `dags`; create the pool on the way.
+    """Wait until Airflow's parts are healthy and it lists `dags`; also create the pool.
 
     Raises:
-        StackError: where a process ends, a DAG file is broken, or ten minutes were not enough.
+        StackError: if a process ends, a DAG file is broken, or it takes more than ten minutes.
     """
     api = Api(started.address)
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     has_pool = False
     while True:
         missing: Iterable[str] = api.unhealthy()
@@ -176,21 +176,21 @@ def await_ready(started: Started, dags: Collection[str], logs: Path) -> None:
             missing = sorted(set(dags) - api.dag_ids())
             if missing and (errors := api.import_errors()):
                 raise StackError(f"a DAG file cannot be imported: {'; '.join(errors)}")
-        _refuse_dead(started.processes, logs)
+        _require_alive(started.processes, logs)
         if not missing:
             return
         if time.monotonic() - began > READY_SECONDS:
             raise StackError(
                 f"not ready after {READY_SECONDS:.0f} s: {', '.join(missing)}; the logs are in {logs}"
             )
-        if time.monotonic() - told >= 5:
-            told = time.monotonic()
-            say(f"    … {told - began:.0f} s, waiting for {', '.join(missing)}")
+        if time.monotonic() - reported >= 5:
+            reported = time.monotonic()
+            print_line(f"    … {reported - began:.0f} s, waiting for {', '.join(missing)}")
         time.sleep(0.5)
 
 
 def _create_pool(api: Api) -> bool:
-    """Create the pool that bounds the memory taken by Spark; without it a task would wait for ever."""
+    """Create the pool that limits Spark's memory; without it a task would wait forever."""
     body = {
         "name": POOL,
         "slots": SPARK_SLOTS,
@@ -205,36 +205,36 @@ def _create_pool(api: Api) -> bool:
     return True
 
 
-def _refuse_dead(known: Iterable[Process], logs: Path) -> None:
-    for process in known:
+def _require_alive(started: Iterable[Process], logs: Path) -> None:
+    for process in started:
         if not processes.is_alive(process):
-            raise StackError(f"{process.name} ended: {_last_words(logs / f'{process.name}.log')}")
+            raise StackError(f"{process.name} ended: {_last_line(logs / f'{process.name}.log')}")
 
 
 def _migrate_airflow(layout: Layout, environment: Mapping[str, str]) -> None:
     log = layout.logs / "migrate.log"
     process = processes.start("migrate", [sys.executable, "-m", "airflow", "db", "migrate"], environment, log)
-    state.remember(layout, Started(0, "", (process,)))
-    began = told = time.monotonic()
+    state.save_started(layout, Started(0, "", (process,)))
+    began = reported = time.monotonic()
     while processes.is_alive(process):
-        if time.monotonic() - told >= 5:
-            told = time.monotonic()
-            say(f"    … {told - began:.0f} s, Airflow's schema")
+        if time.monotonic() - reported >= 5:
+            reported = time.monotonic()
+            print_line(f"    … {reported - began:.0f} s, Airflow's schema")
         time.sleep(0.1)
     _, status = os.waitpid(process.pid, 0)
     if os.waitstatus_to_exitcode(status) != 0:
-        raise StackError(f"Airflow's schema could not be created: {_last_words(log)}")
+        raise StackError(f"Airflow's schema could not be created: {_last_line(log)}")
 
 
 def _finish_archiving(process: Process, log: Path) -> None:
-    """Wait for the class archive; without it jobs only start slower, and the next start tries again."""
+    """Wait for the class archive; without it jobs only start more slowly, and the next start tries again."""
     while processes.is_alive(process):
         time.sleep(0.2)
     if not spark.finish_archiving():
-        say(f"    no class archive, so jobs take longer to start: {_last_words(log)}")
+        print_line(f"    no class archive, so jobs take longer to start: {_last_line(log)}")
 
 
-def _last_words(log: Path) -> str:
+def _last_line(log: Path) -> str:
     lines = (
         [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         if log.exists()

@@ -1,8 +1,8 @@
-"""Spark as the stack runs it: short jobs on a few thousand rows, on two cores.
+"""Spark's settings in the stack: short jobs on a few thousand rows, on two cores.
 
-These are settings of this stack and not of the pipelines' DAGs, because they are wrong for large evidence. What such a
-job costs is Java starting cold, so the classes it loads are kept in an archive that every later job maps (JDK 17,
-"Java Virtual Machine Guide", Class Data Sharing): half the time of loading 23,000 classes, a fifth of a job.
+They belong to this stack and not to the pipelines' DAGs, because they are wrong for large evidence. The main cost of
+such a job is Java's cold start, so its classes are stored in an archive that every later job maps (JDK 17, "Java
+Virtual Machine Guide", Class Data Sharing): half the time of loading 23,000 classes, a fifth of a job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tools.stack.layout import ROOT
 from tools.stack.processes import Process
 
 FOLDER = ROOT / ".tieout" / "spark"
-"""Shared by all stacks of the checkout: the archive is of use only with the class path that it was made with."""
+"""Shared by all stacks of the checkout: the archive is valid only for the class path that it was made with."""
 
 _JAVA_OPTIONS = (
     # The optimising compiler's work does not pay in a job of half a minute: half the time without it.
@@ -32,15 +32,15 @@ _EXAMPLE = "clean_transactional"
 
 
 def environment() -> dict[str, str]:
-    """Return the variables that every Spark job of the stack runs with."""
+    """Return the environment variables of every Spark job of the stack."""
     return {**_configuration(), "SPARK_SUBMIT_OPTS": _options("SharedArchiveFile", _archive())}
 
 
 def start_archiving(inherited: Mapping[str, str], log: Path) -> Process | None:
-    """Start judging an example to learn which classes a job loads, and return the process; None where they are known.
+    """Start judging an example to record the classes of a job, and return the process; None if there is an archive.
 
-    It runs through spark-submit, as jobs do, so that Java is its last process to end: it then writes the archive to
-    `_draft`, which `finish_archiving` puts in place.
+    It runs through spark-submit, as jobs do, so that Java exits last: it then writes the archive to `_draft`, which
+    `finish_archiving` renames.
     """
     if _archive().is_file():
         return None
@@ -61,7 +61,7 @@ def start_archiving(inherited: Mapping[str, str], log: Path) -> Process | None:
 
 
 def finish_archiving() -> bool:
-    """Put the archive in place that a finished `start_archiving` left; return whether there is one."""
+    """Move the archive of a finished `start_archiving` into place; return whether there is one."""
     if not _draft().is_file():
         return False
     _draft().rename(_archive())
@@ -84,5 +84,5 @@ def _draft() -> Path:
 def _archive() -> Path:
     """Return the archive's path, which differs for another Java or another installation of PySpark."""
     pyspark = find_spec("pyspark")
-    home = Path(str(pyspark.origin if pyspark else ROOT)).parent
-    return FOLDER / archive_name(require_java(), home)
+    spark_home = Path(str(pyspark.origin if pyspark else ROOT)).parent
+    return FOLDER / archive_name(require_java(), spark_home)

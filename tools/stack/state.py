@@ -1,4 +1,4 @@
-"""What outlives the command that wrote it: processes, addresses, keys; each written whole or not at all."""
+"""State that outlives a command: processes, addresses, keys; each file is written atomically."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.stack.processes import MARK, Process
 
 @dataclass(frozen=True)
 class Started:
-    """What runs (or ran) on a home: Airflow's port, the database of the results, and the processes."""
+    """The stack that runs (or ran) on a home: Airflow's port, the database of the results, and the processes."""
 
     port: int
     database_url: str
@@ -32,88 +32,88 @@ class Started:
         return f"http://127.0.0.1:{self.port}"
 
 
-def remember(layout: Layout, started: Started) -> None:
-    """Write what was started, so that another command can stop it."""
+def save_started(layout: Layout, started: Started) -> None:
+    """Save the started processes, so that another command can stop them."""
     _write(layout.processes, json.dumps(asdict(started), indent=1))
 
 
-def recall(layout: Layout) -> Started | None:
-    """Return what was started here, or None."""
+def load_started(layout: Layout) -> Started | None:
+    """Return the saved state of the stack here, or None."""
     try:
-        known = json.loads(layout.processes.read_text())
+        document = json.loads(layout.processes.read_text())
     except FileNotFoundError:
         return None
-    processes = tuple(Process(**process) for process in known["processes"])
-    return Started(known["port"], known["database_url"], processes)
+    processes = tuple(Process(**process) for process in document["processes"])
+    return Started(document["port"], document["database_url"], processes)
 
 
-def recalled(layout: Layout) -> Started:
-    """Return what was started here.
+def running(layout: Layout) -> Started:
+    """Return the saved state of the stack here.
 
     Raises:
-        StackError: where nothing was.
+        StackError: if there is none.
     """
-    known = recall(layout)
-    if known is None:
+    started = load_started(layout)
+    if started is None:
         raise StackError(f"{layout.home}: expected a running stack, found none; start it first")
-    return known
+    return started
 
 
-def remember_environment(layout: Layout, environment: Mapping[str, str]) -> None:
-    """Write Airflow's environment for a shell, less what the shell has anyway; none of the processes shows it.
+def save_environment(layout: Layout, environment: Mapping[str, str]) -> None:
+    """Write Airflow's environment for a shell, without variables that the shell already has.
 
-    Less the mark, too: what somebody starts in that shell is not the stack's to stop.
+    Also without the mark: processes started in that shell are not the stack's to stop.
     """
-    ours = {
+    variables = {
         name: value for name, value in environment.items() if os.environ.get(name) != value and name != MARK
     }
     _write(
         layout.environment,
-        "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(ours.items())),
+        "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(variables.items())),
     )
 
 
-def recalled_environment(layout: Layout) -> dict[str, str]:
-    """Return the environment of the Airflow that was started here, on top of this process's own.
+def running_environment(layout: Layout) -> dict[str, str]:
+    """Return the environment of the Airflow started here, on top of this process's own.
 
     Raises:
-        StackError: where nothing was.
+        StackError: if there is none.
     """
     try:
-        words = shlex.split(layout.environment.read_text())
+        assignments = shlex.split(layout.environment.read_text())
     except FileNotFoundError:
         raise StackError(
             f"{layout.environment}: expected a stack's environment, found none; start it first"
         ) from None
-    ours = dict(word.split("=", 1) for word in words if word != "export")
-    return {**os.environ, **ours, MARK: str(layout.home)}
+    variables = dict(assignment.split("=", 1) for assignment in assignments if assignment != "export")
+    return {**os.environ, **variables, MARK: str(layout.home)}
 
 
-def forget(layout: Layout) -> None:
-    """Note that nothing runs here any more."""
+def clear_started(layout: Layout) -> None:
+    """Record that nothing runs here any more."""
     layout.processes.unlink(missing_ok=True)
 
 
 def shared_secrets(layout: Layout) -> dict[str, str]:
-    """Return the keys that Airflow's processes share, made once for a home."""
-    known: dict[str, str] = json.loads(layout.secrets.read_text()) if layout.secrets.exists() else {}
+    """Return the keys that Airflow's processes share, generated once per home."""
+    stored: dict[str, str] = json.loads(layout.secrets.read_text()) if layout.secrets.exists() else {}
     made = {
         "fernet": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
         "jwt": secrets.token_urlsafe(48),
         "session": secrets.token_urlsafe(48),
-        **known,
+        **stored,
     }
-    if made != known:
+    if made != stored:
         _write(layout.secrets, json.dumps(made))
     return made
 
 
 @contextmanager
 def lock(layout: Layout) -> Iterator[None]:
-    """Keep other commands away from this home while this one starts, uses or stops it.
+    """Lock this home against other commands while this one starts, uses or stops it.
 
     Raises:
-        StackError: where another command is at work on it.
+        StackError: if another command works on it.
     """
     layout.home.mkdir(parents=True, exist_ok=True)
     with layout.lock.open("a+") as file:

@@ -161,7 +161,7 @@ class Site:
                 self.sign_in()
             yield
         finally:
-            processes.stop(started, mark=str(self.home), patience=10.0)
+            processes.stop(started, mark=str(self.home), timeout=10.0)
 
     @staticmethod
     def wait(what: str, is_so: object) -> None:

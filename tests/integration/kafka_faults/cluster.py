@@ -147,7 +147,7 @@ class Cluster:
 
     def _format(self, node: Node) -> None:
         properties = str(node.folder / "server.properties")
-        self.jars.run("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", properties, patience=300)
+        self.jars.run("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", properties, timeout=300)
 
     def start_node(self, node: Node) -> None:
         """Start the node's process; the stack ends it."""

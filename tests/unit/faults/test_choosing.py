@@ -37,12 +37,12 @@ def test_a_part_is_what_was_asked_for(
 def test_the_rest_is_what_is_not_kept(tmp_path: Path) -> None:
     """Replays are tried together: one alone is none."""
     given, kept = _arguments(["--rest"]), Kept(tmp_path)
-    kept.keep(CELL)
-    kept.keep(REPLAY)
+    kept.save(CELL)
+    kept.save(REPLAY)
 
     assert len(_chosen(given, kept)) == ALL - 1
     assert (CELL.moment, CELL.victim) not in _chosen(given, kept)
     assert _has_replays(given, kept)
 
-    kept.keep(replace(REPLAY, answer=REJECT))
+    kept.save(replace(REPLAY, answer=REJECT))
     assert not _has_replays(given, kept)

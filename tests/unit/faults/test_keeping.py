@@ -17,7 +17,7 @@ def test_what_is_kept_is_what_was_found(tmp_path: Path) -> None:
     rejected = replace(REPLAY, answer=REJECT, rows=(0,))
 
     for one in (REPLAY, rejected, CELL, first):
-        Kept(tmp_path / "found").keep(one)
+        Kept(tmp_path / "found").save(one)
 
     assert Kept(tmp_path / "found").cells() == [first, CELL]
     assert Kept(tmp_path / "found").replays() == [rejected, REPLAY]
@@ -26,9 +26,9 @@ def test_what_is_kept_is_what_was_found(tmp_path: Path) -> None:
 def test_a_line_that_is_tried_again_is_kept_once(tmp_path: Path) -> None:
     """What was found the last time counts, also where it is worse."""
     kept = Kept(tmp_path / "found")
-    kept.keep(CELL)
+    kept.save(CELL)
 
-    kept.keep(replace(CELL, lost=1))
+    kept.save(replace(CELL, lost=1))
 
     assert kept.cells() == [replace(CELL, lost=1)]
 
@@ -37,8 +37,8 @@ def test_nothing_is_kept_after_clearing(tmp_path: Path) -> None:
     """Nor where nothing ever was."""
     kept = Kept(tmp_path / "found")
     assert (kept.cells(), kept.replays()) == ([], [])
-    kept.keep(CELL)
-    kept.keep(REPLAY)
+    kept.save(CELL)
+    kept.save(REPLAY)
 
     kept.clear()
 

@@ -33,7 +33,7 @@ def after(seconds: float) -> Callable[[], bool]:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(matrix, "TIMEOUT_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -56,11 +56,11 @@ def test_a_moment_that_a_run_ended_without_was_not_met() -> None:
     """And is not waited for."""
     ended = disturbed(progress=list, is_at_work=lambda _: False)
 
-    assert not ended._is_met(lambda: False)
+    assert not ended._is_reached_in_time(lambda: False)
 
 
 def test_a_moment_is_met_while_the_run_is_at_work() -> None:
     """Also where it comes later."""
     at_work = disturbed(progress=list, is_at_work=lambda _: True)
 
-    assert at_work._is_met(after(0.2))
+    assert at_work._is_reached_in_time(after(0.2))

@@ -54,7 +54,7 @@ def test_a_held_sender_waits_until_it_is_released() -> None:
     """The alert is taken meanwhile."""
     receiver, port, answers = Receiver(), free_port(), list[int]()
     receiver.tries["a"] = REFUSALS
-    receiver.hold_next()
+    receiver.delay_next()
 
     with serving(receiver, port):
         sender = Thread(target=lambda: answers.append(post(port, "a")))

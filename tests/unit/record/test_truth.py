@@ -44,7 +44,7 @@ def test_flags_are_counted_over_the_breaks(tmp_path: Path) -> None:
 
 def test_another_contract_changes_the_verdict_alone() -> None:
     """The same evidence under another contract has the same breaks."""
-    kept = BROKEN.under("KEPT")
+    kept = BROKEN.with_verdict("KEPT")
 
     assert kept.verdict == "KEPT"
     assert kept.breaks == BROKEN.breaks

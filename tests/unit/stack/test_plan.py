@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tools.stack.__main__ import own_contracts
+from tools.stack.__main__ import user_contracts
 from tools.stack.layout import ROOT
 from tools.stack.services import Plan
 
@@ -34,4 +34,4 @@ def test_own_contracts_are_where_the_variable_says(
     else:
         monkeypatch.setenv("TIEOUT_CONTRACTS", named)
 
-    assert own_contracts() == found
+    assert user_contracts() == found

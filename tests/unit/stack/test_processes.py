@@ -52,7 +52,7 @@ def test_stopping_ends_the_process_and_what_it_started(tmp_path: Path) -> None:
     parent, child = started(tmp_path, str(tmp_path))
     assert processes.is_alive(parent)
 
-    count = processes.stop([parent], mark=str(tmp_path), patience=1)
+    count = processes.stop([parent], mark=str(tmp_path), timeout=1)
 
     assert count == 2
     assert not processes.is_alive(parent)
@@ -79,7 +79,7 @@ def test_a_stack_of_another_home_is_left_alone(tmp_path: Path) -> None:
         assert processes.is_alive(other)
         assert is_there(child)
     finally:
-        processes.stop([other], mark=str(tmp_path / "other"), patience=1)
+        processes.stop([other], mark=str(tmp_path / "other"), timeout=1)
 
 
 def test_a_stranger_with_a_used_number_is_left_alone() -> None:
@@ -89,7 +89,7 @@ def test_a_stranger_with_a_used_number_is_left_alone() -> None:
         known = processes.Process("old", stranger.pid, started=1)
 
         assert not processes.is_alive(known)
-        assert processes.stop([known], mark="no such mark", patience=0.1) == 0
+        assert processes.stop([known], mark="no such mark", timeout=0.1) == 0
         assert stranger.poll() is None
     finally:
         stranger.kill()
@@ -104,7 +104,7 @@ def test_a_process_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     while not log.read_text():
         time.sleep(0.05)
 
-    processes.stop([deaf], mark=str(tmp_path), patience=0.2)
+    processes.stop([deaf], mark=str(tmp_path), timeout=0.2)
 
     assert not processes.is_alive(deaf)
     assert processes.stop([deaf], mark=str(tmp_path)) == 0
@@ -116,7 +116,7 @@ def test_a_process_is_known_by_more_than_its_number(tmp_path: Path) -> None:
     try:
         assert not processes.is_alive(replace(parent, started=parent.started + 1))
     finally:
-        processes.stop([parent], mark=str(tmp_path), patience=1)
+        processes.stop([parent], mark=str(tmp_path), timeout=1)
 
 
 @pytest.mark.parametrize("text", ["", "x"])

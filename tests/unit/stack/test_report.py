@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 from tools.stack import examples, report
-from tools.stack.driving import Found
+from tools.stack.driving import PipelineResult
 from tools.stack.errors import StackError
 from tools.stack.examples import Example
 from tools.stack.layout import ROOT
@@ -34,7 +34,7 @@ def as_expected(example: Example, **changes: Any) -> report.Row:
         final_verdict=expected.verdict, reasons=("why",), statement={"partitions": [partition]}
     )
     state = "failed" if expected.verdict == "BROKEN" else "success"
-    found = Found(changes.get("state", state), cast(Any, changes.get("run", run)))
+    found = PipelineResult(changes.get("state", state), cast(Any, changes.get("run", run)))
     return report.row_of(expected, stage, found)
 
 
@@ -66,9 +66,9 @@ def test_later_evidence_is_laid_over_the_copy(tmp_path: Path) -> None:
     extracted_at = example.folder / "evidence" / "extracted_at.txt"
     before = datetime.fromisoformat(extracted_at.read_text().strip())
 
-    examples.bring(first, example.folder)
+    examples.apply_stage(first, example.folder)
     assert datetime.fromisoformat(extracted_at.read_text().strip()) == before
-    examples.bring(second, example.folder)
+    examples.apply_stage(second, example.folder)
 
     assert datetime.fromisoformat(extracted_at.read_text().strip()) > before
     assert len(list((example.folder / "evidence" / "read").iterdir())) == 2
@@ -88,7 +88,7 @@ def test_every_difference_is_reported(chosen: tuple[Example, ...], tmp_path: Pat
     """Each by its own line."""
     broken = as_expected(next(example for example in chosen if example.name == BROKEN))
     wrong = replace(
-        broken, counts={**broken.counts, "lost": 0}, found=replace(broken.found, dag_run_state="success")
+        broken, counts={**broken.counts, "lost": 0}, result=replace(broken.result, dag_run_state="success")
     )
 
     found = report.problems(judged([wrong], tmp_path, (), pending=2))

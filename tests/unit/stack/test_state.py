@@ -19,14 +19,14 @@ def test_what_was_started_is_recalled_until_forgotten(tmp_path: Path) -> None:
     """Only its owner may read it: it holds the database's password."""
     layout = Layout(tmp_path)
     started = Started(8080, "postgresql://u:p@127.0.0.1/d", (Process("scheduler", 12, 345),))
-    assert state.recall(layout) is None
+    assert state.load_started(layout) is None
 
-    state.remember(layout, started)
+    state.save_started(layout, started)
 
-    assert state.recall(layout) == started
+    assert state.load_started(layout) == started
     assert stat.S_IMODE(layout.processes.stat().st_mode) == 0o600
-    state.forget(layout)
-    assert state.recall(layout) is None
+    state.clear_started(layout)
+    assert state.load_started(layout) is None
 
 
 def test_secrets_are_made_once(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_the_environment_is_read_as_a_shell_reads_it(tmp_path: Path, monkeypatch
     layout = Layout(tmp_path)
     ours = {"AIRFLOW_CONN_X": '{"host": "it\'s", "a": "b c"}', "TIEOUT_STACK": str(tmp_path), "KNOWN": "here"}
 
-    state.remember_environment(layout, ours)
+    state.save_environment(layout, ours)
 
-    assert {name: state.recalled_environment(layout)[name] for name in ours} == ours
+    assert {name: state.running_environment(layout)[name] for name in ours} == ours
     assert "KNOWN" not in layout.environment.read_text()
     assert stat.S_IMODE(layout.environment.stat().st_mode) == 0o600
     command = ["sh", "-c", f'. {layout.environment} && printf %s "$AIRFLOW_CONN_X"']
@@ -106,7 +106,7 @@ def test_a_shell_that_read_the_environment_is_not_stopped_with_the_stack(tmp_pat
     """An editor, a query or `make down | tee` started there carries no mark; the stack's own programs do."""
     layout = Layout(tmp_path)
 
-    state.remember_environment(layout, {"AIRFLOW_HOME": "x", MARK: str(tmp_path)})
+    state.save_environment(layout, {"AIRFLOW_HOME": "x", MARK: str(tmp_path)})
 
     assert MARK not in layout.environment.read_text()
-    assert state.recalled_environment(layout)[MARK] == str(tmp_path)
+    assert state.running_environment(layout)[MARK] == str(tmp_path)

@@ -1,1 +1,1 @@
-"""The small producers and consumers that a recording starts as processes of their own and may kill."""
+"""The small producers and consumers that a recording starts as separate processes and may kill."""

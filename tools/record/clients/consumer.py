@@ -1,9 +1,9 @@
 """A consumer that keeps the rows it outputs: `python -m tools.record.clients.consumer CONFIG.json`.
 
-The configuration: `bootstrap`, `topic`, `group`, `consumer_id`, `isolation`, `batch` (most records a poll),
+The configuration: `bootstrap`, `topic`, `group`, `consumer_id`, `isolation`, `batch` (most records per poll),
 `order` (process_then_commit or commit_then_process), `sink` and `fault`: null or {"after": n, "at_least": m}.
-With a fault, the first batch of m records or more after n were processed is written by half, after its commit
-or without it as `order` has it; then the recorder is told, and the process waits to be killed.
+With a fault, half of the first batch of at least m records after n processed ones is written, after its commit
+or without it, depending on `order`; then the process notifies the recorder and waits to be killed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tools.record.messages import fingerprint, id_in, now_text
 
 
 class LedgerConsumer:
-    """Reads in batches, writes an output row per record, and commits before or after, as it is told."""
+    """Reads in batches, writes an output row per record, and commits before or after, as configured."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
@@ -98,7 +98,7 @@ class LedgerConsumer:
         }
 
     def _commit(self, batch: list[Message]) -> None:
-        """Commit, per partition, the offset after the batch's last record, and wait for the broker's word."""
+        """Commit, per partition, the offset after the batch's last record, and wait for the broker's answer."""
         following = {(message.topic(), message.partition()): message.offset() + 1 for message in batch}
         self._consumer.commit(
             offsets=[

@@ -30,7 +30,7 @@ class Attempt:
     errors: list[str] = field(default_factory=list)
 
     def answered(self, error: KafkaError | None, message: Message) -> None:
-        """Take the broker's answer."""
+        """Record the broker's answer."""
         self.completed_at = now_text()
         if error is not None:
             self.errors.append(str(error))
@@ -38,7 +38,7 @@ class Attempt:
 
 
 class LedgerProducer:
-    """Sends what its plan says and writes one ledger row per attempt, once the attempt's outcome is known."""
+    """Sends the messages of its plan and writes one ledger row per attempt, once the outcome is known."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
@@ -56,7 +56,7 @@ class LedgerProducer:
         self._producer = Producer(settings)
 
     def run(self) -> None:
-        """Carry out the plan."""
+        """Execute the plan."""
         if self._config["transactional_id"]:
             self._producer.init_transactions(30)
         for number, part in enumerate(self._config["plan"]):

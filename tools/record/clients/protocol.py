@@ -1,4 +1,4 @@
-"""How a client and the recorder talk: the configuration in a file, the events as JSON lines on stdout."""
+"""The protocol between a client and the recorder: configuration in a file, events as JSON lines on stdout."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def configuration() -> dict[str, Any]:
 
 
 def announce(event: str, **facts: object) -> None:
-    """Tell the recorder what has just happened."""
+    """Send an event to the recorder."""
     print(json.dumps({"event": event, **facts}), flush=True)
 
 
 def wait_to_be_killed() -> None:
-    """Do nothing more: the recorder ends this process with SIGKILL, as a machine that fails would."""
+    """Wait until the recorder kills this process with SIGKILL, as a failing machine would."""
     while True:
         signal.pause()
 
@@ -35,7 +35,7 @@ def stop_on_sigterm() -> threading.Event:
 
 
 class LedgerFile:
-    """A file of JSON lines; a row is with the operating system when `write` returns, so SIGKILL keeps it."""
+    """A file of JSON lines; a row has reached the operating system when `write` returns, so it survives SIGKILL."""
 
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("a", buffering=1)  # noqa: SIM115 - open as long as the process lives

@@ -1,4 +1,4 @@
-"""Where a consumer's output goes: a file of JSON lines, or a table in PostgreSQL."""
+"""A consumer's output: a file of JSON lines, or a table in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _INSERT = "insert into order_received values %s on conflict do nothing"
 
 
 class Sink(Protocol):
-    """Keeps the output's rows."""
+    """Writes the output's rows."""
 
     def write(self, rows: list[dict[str, object]]) -> None:
-        """Keep the rows; they survive this process's death once the call has returned."""
+        """Write the rows; they survive this process's death once the call has returned."""
 
 
 class FileSink:
-    """Appends each row to a file, whether it was there before or not."""
+    """Appends each row to a file, even if it is already there."""
 
     def __init__(self, path: str) -> None:
         self._file = LedgerFile(path)
@@ -69,7 +69,7 @@ class FileSink:
 
 
 class TableSink:
-    """Inserts rows in one transaction; the key is the record's position: one read again changes nothing."""
+    """Inserts rows in one transaction, keyed by position: a record that is read again changes nothing."""
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg2.connect(url)

@@ -1,1 +1,1 @@
-"""The five recordings, one file each: what is done within the window, and what follows from it."""
+"""The five recordings, one file each: the actions within the window, and the expected results."""

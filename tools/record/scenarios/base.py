@@ -1,4 +1,4 @@
-"""What every scenario offers to the recorder."""
+"""The interface of scenarios for the recorder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.record.truth import Stage
 
 
 class Scenario(ABC):
-    """One example: `play` acts, the recorder takes the evidence, `stages` says what must follow from it."""
+    """One example: `play` acts, the recorder extracts the evidence, `stages` states the expected results."""
 
     name: ClassVar[str]
     topic: ClassVar[str]
@@ -21,22 +21,22 @@ class Scenario(ABC):
     partitions: ClassVar[int] = 3
 
     def prepare(self, work: Path, stack: ExitStack) -> None:  # noqa: B027 - most scenarios need nothing
-        """Start what the scenario needs beside the broker."""
+        """Start the services that the scenario needs besides the broker."""
 
     @abstractmethod
     def play(self, scene: Scene) -> None:
-        """Do everything that happens within the window.
+        """Perform all actions within the window.
 
         Raises:
-            RecordingError: where something did not happen as the example says it does.
+            RecordingError: if something does not happen as the example describes.
         """
 
     def export(self, folder: Path) -> None:  # noqa: B027 - most outputs are files already
-        """Write the output's rows where they are not in a file of the evidence already."""
+        """Write the output's rows, unless they are already in a file of the evidence."""
 
-    def play_later(self, scene: Scene, folder: Path) -> None:  # noqa: B027 - most scenarios have one stage
-        """Do what happens after the first evidence was taken, and take what it adds into `folder`."""
+    def play_after_extract(self, scene: Scene, folder: Path) -> None:  # noqa: B027 - most scenarios have one stage
+        """Perform the actions after the first evidence was extracted, and write the new evidence to `folder`."""
 
     @abstractmethod
     def stages(self, scene: Scene) -> tuple[Stage, ...]:
-        """Return what every contract's statement must say at every stage."""
+        """Return the expected statement of every contract at every stage."""

@@ -16,31 +16,31 @@ from tools.record.scene import Scene
 from tools.record.truth import Expectation, Stage
 
 _SIZE = 25
-"""Messages a transaction."""
+"""Messages per transaction."""
 
 
 def _transactions(
-    prefix: str, first: int, count: int, retried: set[int], given_up: set[int]
+    prefix: str, first: int, count: int, retried: set[int], abandoned: set[int]
 ) -> list[dict[str, Any]]:
-    """Return a plan of `count` transactions: some aborted and sent again at once, some aborted for good."""
+    """Return a plan of `count` transactions: some aborted and sent again immediately, some only aborted."""
     plan: list[dict[str, Any]] = []
     for number in range(count):
         ids = message_ids(prefix, (first + number) * _SIZE, _SIZE)
-        if number in retried | given_up:
+        if number in retried | abandoned:
             plan.append({"ids": ids, "end": "abort"})
-        if number not in given_up:
+        if number not in abandoned:
             plan.append({"ids": ids, "end": "commit"})
     return plan
 
 
 _TORN = message_ids("web", 20 * _SIZE, _SIZE)
-_WEB_1 = [*_transactions("web", 0, 20, retried={4, 11}, given_up={8}), {"ids": _TORN, "end": "die"}]
-_WEB_2 = [{"ids": _TORN, "end": "commit"}, *_transactions("web", 21, 22, retried={6}, given_up={13})]
-_APP_1 = _transactions("app", 0, 42, retried={3, 17, 30}, given_up={9, 25})
+_WEB_1 = [*_transactions("web", 0, 20, retried={4, 11}, abandoned={8}), {"ids": _TORN, "end": "die"}]
+_WEB_2 = [{"ids": _TORN, "end": "commit"}, *_transactions("web", 21, 22, retried={6}, abandoned={13})]
+_APP_1 = _transactions("app", 0, 42, retried={3, 17, 30}, abandoned={9, 25})
 
 
 class CleanTransactional(Scenario):
-    """KEPT: aborted transactions leave offsets behind, and the output has every committed message once."""
+    """KEPT: aborted transactions occupy offsets, and the output has every committed message once."""
 
     name = "clean_transactional"
     topic = "orders"
@@ -50,7 +50,7 @@ class CleanTransactional(Scenario):
         self._database: Database | None = None
 
     def prepare(self, work: Path, stack: ExitStack) -> None:
-        """Start the PostgreSQL that takes the output."""
+        """Start the PostgreSQL for the output."""
         self._database = start_database(work / "postgres", stack)
 
     def play(self, scene: Scene) -> None:
@@ -98,18 +98,18 @@ class CleanTransactional(Scenario):
 
 
 def _check_isolation(scene: Scene) -> None:
-    """Make sure that read_committed hides aborted records on this broker, and that there are some.
+    """Verify that read_committed hides aborted records on this broker, and that there are some.
 
     Raises:
-        RecordingError: where a reader of either isolation level was handed anything else.
+        RecordingError: if a reader of either isolation level receives anything else.
     """
     data = set()
     visible = set()
     for number, batches in scene.broker.log(scene.topic).items():
         states = transaction_states(batches)
-        held = [record.offset for batch in batches if not batch.is_control for record in batch.records]
-        data |= {(number, offset) for offset in held}
-        visible |= {(number, offset) for offset in held if states[offset] == "committed"}
+        offsets = [record.offset for batch in batches if not batch.is_control for record in batch.records]
+        data |= {(number, offset) for offset in offsets}
+        visible |= {(number, offset) for offset in offsets if states[offset] == "committed"}
     if scene.broker.positions_read(scene.topic, "read_uncommitted") != data or data == visible:
         raise RecordingError("a read_uncommitted reader should be handed aborted records too, and was not")
     if scene.broker.positions_read(scene.topic, "read_committed") != visible:

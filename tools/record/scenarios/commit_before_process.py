@@ -18,7 +18,7 @@ _PLANS: dict[str, list[dict[str, Any]]] = {
 
 
 class CommitBeforeProcess(Scenario):
-    """LOST at the consumer: the offset table covers what the output never got."""
+    """LOST at the consumer: the committed offset covers messages that the output never received."""
 
     name = "commit_before_process"
     topic = "readings"
@@ -32,9 +32,9 @@ class CommitBeforeProcess(Scenario):
         producers = [scene.producer(name, 1, plan, rate=40) for name, plan in _PLANS.items()]
         fault = {"after": 900, "at_least": 60}
         consumer = scene.consumer(1, "commit_then_process", fault=fault)
-        seen = consumer.wait_for("fault_point")
+        event = consumer.wait_for("fault_point")
         consumer.kill()
-        self._lost = {(partition, offset) for partition, offset in seen["unwritten"]}
+        self._lost = {(partition, offset) for partition, offset in event["unwritten"]}
         consumer = scene.consumer(2, "commit_then_process")
         for producer in producers:
             producer.wait_for("done")

@@ -1,4 +1,4 @@
-"""The sums that every expectation states, from the plans that the recorder gave out."""
+"""The counts of every expectation, from the plans that the recorder gave to its producers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _OUTCOMES = {"flush": "acked", "commit": "acked", "abort": "failed", "die": "fai
 
 @dataclass(frozen=True)
 class Sent:
-    """Every attempt that the plans made, as (message id, outcome after its transaction's)."""
+    """Every attempt of the plans, as (message id, outcome including its transaction's)."""
 
     attempts: tuple[tuple[str, str], ...]
 
     @classmethod
     def by(cls, *plans: Plan) -> Sent:
-        """Return what the plans sent, with each attempt's outcome after its transaction's."""
+        """Return the attempts of the plans, with outcomes including their transactions'."""
         return cls(
             tuple((id_, _OUTCOMES[part["end"]]) for plan in plans for part in plan for id_ in part["ids"])
         )

@@ -1,4 +1,4 @@
-"""A consumer that stops early and goes on after the first evidence was taken: one window, judged twice."""
+"""A consumer that stops early and continues after the first evidence was extracted: one window, judged twice."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MESSAGES = {"1": 800, "2": 700}
 _TOTAL = sum(_MESSAGES.values())
 _PER_SECOND = 20
 _STOP_AFTER = _TOTAL * 6 // 10
-"""Messages that the first consumer is let to read, at least."""
+"""The least number of messages that the first consumer reads."""
 
 
 class InFlight(Scenario):
-    """PENDING while the rest waits in the log, KEPT once it was read: late, and nothing was ever lost."""
+    """PENDING while unread messages remain in the log, KEPT once they were read: late, but not lost."""
 
     name = "in_flight"
     topic = "events"
@@ -57,8 +57,8 @@ class InFlight(Scenario):
         if _read_up_to(scene.evidence / "read" / f"{self._consumer_name(1)}.jsonl") != self._stopped_at:
             raise RecordingError("the stopped consumer printed records that it did not commit; record again")
 
-    def play_later(self, scene: Scene, folder: Path) -> None:
-        """Start the consumer again, let it read the rest, and take all ledgers that have changed."""
+    def play_after_extract(self, scene: Scene, folder: Path) -> None:
+        """Restart the consumer, let it read the rest, and extract all changed ledgers."""
         consumer = self._consumer(scene, 2)
         scene.wait_until_read()
         end(consumer)
@@ -75,7 +75,7 @@ class InFlight(Scenario):
         return scene.kafka_client("VerifiableConsumer", "read", self._consumer_name(life), *arguments)
 
     def stages(self, scene: Scene) -> tuple[Stage, ...]:
-        """What lay beyond the stopped consumer's position is in flight and overdue, and late afterwards."""
+        """Messages beyond the stopped consumer's position are in flight and overdue, and late afterwards."""
         waiting = tuple(
             Finding("IN_FLIGHT", message_id, self.topic, partition, (offset,), flags=("OVERDUE",))
             for message_id, positions in sorted(scene.visible_positions().items())
@@ -105,7 +105,7 @@ class InFlight(Scenario):
 
 
 def _sent() -> Sent:
-    """Return what the verifiable producers sent: their values are the prefix and a number, counted from 0."""
+    """Return the attempts of the verifiable producers: values are the prefix and a number, counted from 0."""
     plans = (
         [{"ids": [f"{prefix}.{n}" for n in range(count)], "end": "flush"}]
         for prefix, count in _MESSAGES.items()
@@ -123,9 +123,9 @@ def _read_up_to(output: Path) -> dict[int, int]:
     return position
 
 
-def _wait_until(happened: Callable[[], bool], what: str, patience: float = 80) -> None:
-    deadline = time.monotonic() + patience
+def _wait_until(happened: Callable[[], bool], description: str, timeout: float = 80) -> None:
+    deadline = time.monotonic() + timeout
     while not happened():
         if time.monotonic() > deadline:
-            raise RecordingError(f"waited {patience} s for {what}")
+            raise RecordingError(f"waited {timeout} s for {description}")
         time.sleep(0.3)

@@ -1,4 +1,4 @@
-"""A consumer that writes first and is killed with SIGKILL before its commit: it writes twice what it had."""
+"""A consumer that writes first and is killed with SIGKILL before its commit: it writes its batch twice."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ProcessBeforeCommit(Scenario):
         producers = [scene.producer(name, 1, plan, rate=40) for name, plan in _PLANS.items()]
         fault = {"after": 1000, "at_least": 60}
         consumer = scene.consumer(1, "process_then_commit", fault=fault)
-        seen = consumer.wait_for("fault_point")
+        event = consumer.wait_for("fault_point")
         consumer.kill()
-        self._written_twice = {(partition, offset) for partition, offset in seen["written"]}
+        self._written_twice = {(partition, offset) for partition, offset in event["written"]}
         consumer = scene.consumer(2, "process_then_commit")
         for producer in producers:
             producer.wait_for("done")

@@ -14,11 +14,11 @@ from tools.record.truth import Expectation, Finding, Stage
 _MESSAGES = 2000
 _PER_SECOND = 60
 _STOPS_AT = (10, 22)
-"""Seconds after the producer's start at which the broker is stopped."""
+"""Seconds after the producer's start at which the broker is paused."""
 _STOPPED_FOR = 5
 """Seconds; longer than the producer's request timeout, shorter than its delivery timeout."""
 DUPLICATE_BUDGET = 0.1
-"""What contract_at_least_once.yml allows."""
+"""The budget of contract_at_least_once.yml."""
 _PRODUCER_SETTINGS = {
     "enable.idempotence": "false",
     "retries": "10",
@@ -31,7 +31,7 @@ _PRODUCER_SETTINGS = {
 
 
 class RetryWithoutIdempotence(Scenario):
-    """OUTPUT_DUPLICATE and LOG_DUPLICATE: the log holds some messages twice, and each record is output."""
+    """OUTPUT_DUPLICATE and LOG_DUPLICATE: the log has some messages twice, and each record is output."""
 
     name = "retry_without_idempotence"
     topic = "clicks"
@@ -39,7 +39,7 @@ class RetryWithoutIdempotence(Scenario):
     contracts = ("contract.yml", "contract_at_least_once.yml")
 
     def play(self, scene: Scene) -> None:
-        """Run Kafka's VerifiableProducer; stop the broker twice, longer than it waits for an answer."""
+        """Run Kafka's VerifiableProducer; pause the broker twice, longer than the producer waits for an answer."""
         settings = scene.work / "producer.properties"
         settings.write_text("".join(f"{name}={value}\n" for name, value in _PRODUCER_SETTINGS.items()))
         consumer = scene.consumer(1, "process_then_commit")
@@ -61,7 +61,7 @@ class RetryWithoutIdempotence(Scenario):
         consumer.finish()
 
     def stages(self, scene: Scene) -> tuple[Stage, ...]:
-        """Every message that the log holds twice has two effects; retries overtook others on the way."""
+        """Every message that is twice in the log has two effects; retries were reordered."""
         positions = scene.visible_positions()
         if set(positions) != {str(number) for number in range(_MESSAGES)}:
             raise RecordingError(f"expected {_MESSAGES} messages in the log, found {len(positions)}")
@@ -95,12 +95,15 @@ class RetryWithoutIdempotence(Scenario):
             ratios={"duplicate_ratio": ratio},
         )
         return (
-            Stage("recorded", {"contract.yml": broken, "contract_at_least_once.yml": broken.under("KEPT")}),
+            Stage(
+                "recorded",
+                {"contract.yml": broken, "contract_at_least_once.yml": broken.with_verdict("KEPT")},
+            ),
         )
 
 
 def _reordered(topic: str, positions: Mapping[str, Sequence[tuple[int, int]]]) -> Iterator[Finding]:
-    """Yield each pair of neighbours in a partition of which the one sent later has the lower first position."""
+    """Yield each pair of adjacent messages in a partition whose first positions are in the reverse order of sending."""
     last: dict[int, int] = {}
     for number in range(_MESSAGES):
         partition, offset = positions[str(number)][0]
@@ -136,6 +139,6 @@ def _counts(further_effects: int) -> dict[str, int]:
     return {**sums, **effects}
 
 
-def _wait(producer: subprocess.Popen[bytes], patience: float = 90) -> None:
-    if producer.wait(patience) != 0:
+def _wait(producer: subprocess.Popen[bytes], timeout: float = 90) -> None:
+    if producer.wait(timeout) != 0:
         raise RecordingError(f"the verifiable producer ended with {producer.returncode}")
