@@ -1,7 +1,7 @@
-"""Strict casts into the canonical types: a value becomes exactly what it says, or nothing.
+"""Strict casts into the canonical types: a value is converted exactly, or to null.
 
-Spark's own casts are too kind (`17.5` becomes 17) or too harsh (one wrong value ends the job); here a wrong
-value is null, and whoever asked sees that it was not null before.
+Spark's own casts are too lenient (`17.5` becomes 17) or too strict (one wrong value fails the job); here a wrong
+value is null, and the caller can compare with the input to see that it was not null before.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ from tieout.engine.limits import EARLIEST_MILLIS, LARGEST, LATEST_MILLIS
 
 _LONG: Final = LongType()
 _WHOLE: Final = r"^\s*([+-]?(?:[0-9]+(?=\.?\s*$)|[0-9]{1,15}(?=\.0)))(?:\.0*)?\s*$"
-"""A whole number; one with a fraction of zeros was a double, and is beyond doubt up to 15 digits."""
+"""A whole number; one with a fraction of zeros was a double, and is exact up to 15 digits."""
 _IN_FULL: Final = "|".join(rf"\.[0-9]{{{power},}}[eE]\+{power}" for power in range(1, 16))
-"""At least as many digits behind the point as the exponent moves it: none of the number's own is left out."""
+"""At least as many digits after the point as the exponent shifts it, so that no digit of the number is missing."""
 _LARGE: Final = rf"^-?[0-9]{{1,17}}((\.[0-9]+)?([eE]([0-9]|1[0-5]))?|(\.[0-9]+)?[eE]\+0|{_IN_FULL})$"
-"""How other doubles are written; a whole one below 2^53 is that very number.
+"""Other notations of doubles; a whole one below 2^53 is exact.
 
-Java writes `1.2E7` where the other digits are zeros. With a `+` a spreadsheet or C's `%g` may have rounded the number
-to a few digits, so that `1.79517E+12` may be any time within hours.
+Java writes `1.2E7` if the other digits are zeros. With a `+` a spreadsheet or C's `%g` may have rounded the number to a
+few digits, so that `1.79517E+12` may be any time within hours.
 """
 _WITH_PLUS: Final = r"^\s*-?[0-9]+(\.[0-9]*)?[eE]\+[0-9]+\s*$"
 _EXACT: Final = 9007199254740992
-"""Below 2^53 a double is the whole number that was meant; 2^53 itself may have been 2^53 + 1."""
+"""Below 2^53 a double holds a whole number exactly; 2^53 itself may have been 2^53 + 1."""
 _SINGLE_EXACT: Final = 16777216
-"""The same of single precision: 2^24."""
+"""The same limit for single precision: 2^24."""
 _DATE: Final = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _OF_DAY: Final = r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)"
 _MINUTE: Final = rf"^({_DATE}[Tt ][0-9]{{2}}:[0-9]{{2}})(?!:)"
-_OF_PROGRAMS: Final = (
+_PROGRAM_TIME: Final = (
     rf"^{_DATE}[Tt ][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.,][0-9]+)?)?"
     r" ?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)(\[[A-Za-z0-9_+/-]+\])?\s*$"
 )
-"""Times with a zone that Spark's cast does not take: whole minutes, small letters, a zone's name behind its offset.
+"""Times with a zone that Spark's cast rejects: without seconds, in lower case, or with a zone name after the offset.
 
-Java prints no seconds where they are 0, and `2026-11-20T11:00+01:00[Europe/Berlin]` for a time with a zone's name.
+Java omits seconds of 0, and prints `2026-11-20T11:00+01:00[Europe/Berlin]` for a time with a zone name.
 Docs: `OffsetDateTime.toString`, `ZonedDateTime.toString`; RFC 3339, section 5.6; RFC 9557.
 """
 _DAY_MILLIS: Final = 86_400_000
 
 
 def strict(value: Column, source: DataType, target: DataType, *, takes_dates: bool = True) -> Column:
-    """Return the value as the target type; null where it is not one.
+    """Return the value as the target type; null if it is not valid.
 
-    Text is kept as it is, without trimming. A floating-point number that is whole becomes the text of that number, null
-    from where on it may have been another one. Times are ISO 8601, with a point or a comma before the fraction, in UTC
-    where no zone is given, or milliseconds since 1970, of the years 1 to 9999; microseconds are kept. A date is
-    its midnight; none without `takes_dates`. A whole number is
-    below 2^62, and may be written `17`, `"17"` or `17.0`; of `1.7E+12` most digits are gone, so it is none.
+    Text is kept unchanged, without trimming. A whole floating-point number becomes the text of that number, null above
+    the limit of exact numbers. Times are ISO 8601, with a point or a comma before the fraction, in UTC if no zone is
+    given, or milliseconds since 1970, in the years 1 to 9999; microseconds are kept. A date is its midnight, or null
+    without `takes_dates`. A whole number is below 2^62, and may be written `17`, `"17"` or `17.0`; `1.7E+12` lacks most
+    digits, so it is not valid.
     """
     if isinstance(source, NullType):
         return F.lit(None).cast(target)
@@ -96,12 +96,12 @@ def _text(value: Column, source: DataType) -> Column:
         return F.to_json(value)
     if isinstance(source, DoubleType | FloatType):
         limit = _SINGLE_EXACT if isinstance(source, FloatType) else _EXACT
-        return _of(value, lambda number: _digits(number, limit))
+        return _bound(value, lambda number: _digits(number, limit))
     return value.cast(StringType())
 
 
 def _digits(number: Column, limit: int) -> Column:
-    """Return the floating-point number as text, a whole one without its point; null from the limit on, and of NaN."""
+    """Return the floating-point number as text, a whole one without its point; null from the limit on, and for NaN."""
     whole = F.when(number == F.floor(number), number.cast("bigint").cast(StringType()))
     return F.when(F.abs(number) < limit, F.coalesce(whole, number.cast(StringType())))
 
@@ -111,40 +111,40 @@ def _whole(value: Column, source: DataType, target: DataType) -> Column:
         return _countable(value.try_cast(target), target)
     if isinstance(source, StringType):
         whole = F.coalesce(F.regexp_extract(value, _WHOLE, 1).try_cast(target), _large(value, target))
-        return _of(whole, lambda number: _countable(number, target))
+        return _bound(whole, lambda number: _countable(number, target))
     if isinstance(source, NumericType):
         whole = value.try_cast("decimal(38,0)")
         is_whole = value == F.floor(value)
         if isinstance(source, DoubleType | FloatType):
             is_whole &= F.abs(value) < (_SINGLE_EXACT if isinstance(source, FloatType) else _EXACT)
-        return _of(F.when(is_whole, whole.try_cast(target)), lambda number: _countable(number, target))
+        return _bound(F.when(is_whole, whole.try_cast(target)), lambda number: _countable(number, target))
     return F.lit(None).cast(target)
 
 
 def _countable(number: Column, target: DataType) -> Column:
-    """Return the number where a run can compute with it, else null."""
+    """Return the number if it is in the range of runs, else null."""
     return F.when(number.between(-LARGEST, LARGEST), number) if isinstance(target, LongType) else number
 
 
 def _large(value: Column, target: DataType) -> Column:
-    """Return the whole number that a text such as `1.2345678E7` is, null for any other text."""
+    """Return the whole number of a text such as `1.2345678E7`, null for any other text."""
 
     def whole(number: Column) -> Column:
         is_whole = (number == F.floor(number)) & (F.abs(number) < _EXACT)
         return F.when(is_whole, number.try_cast(target))
 
-    return _of(F.when(value.rlike(_LARGE), value.try_cast("double")), whole)
+    return _bound(F.when(value.rlike(_LARGE), value.try_cast("double")), whole)
 
 
 def is_rounded_text(value: Column) -> Column:
-    """Return whether a text that is no whole number is one that a spreadsheet rounded, such as `1.79517E+12`."""
+    """Return whether a text is a number that a spreadsheet rounded, such as `1.79517E+12`."""
     return value.rlike(_WITH_PLUS)
 
 
-def _of(value: Column, use: Callable[[Column], Column]) -> Column:
-    """Return what `use` makes of the value, which stands in the expression once, however often `use` names it.
+def _bound(value: Column, use: Callable[[Column], Column]) -> Column:
+    """Return `use` applied to the value, which is evaluated once, however often `use` refers to it.
 
-    Spark writes code for every mention, and a method of more than 8,000 bytes Java never compiles (Spark's
+    Spark generates code for every reference, and Java never compiles methods of more than 8,000 bytes (Spark's
     `CodeGenerator`, `DEFAULT_JVM_HUGE_METHOD_LIMIT`): conforming took eight times as long.
     """
     return F.get(F.transform(F.array(value), use), 0)
@@ -167,22 +167,22 @@ def _time(value: Column, source: DataType, *, takes_dates: bool) -> Column:
         written = F.when(
             value.rlike(form), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
         )
-        times = _of(written, lambda time: in_calendar(time, TimestampType()))
-        others = _of(_as_cast_takes_it(value), lambda time: in_calendar(time, TimestampType()))
-        return F.coalesce(times, _of(_whole(value, source, _LONG), _millis), others)
+        times = _bound(written, lambda time: in_calendar(time, TimestampType()))
+        in_program_form = _bound(_in_program_form(value), lambda time: in_calendar(time, TimestampType()))
+        return F.coalesce(times, _bound(_whole(value, source, _LONG), _millis), in_program_form)
     if isinstance(source, NumericType):
         return _millis(_whole(value, source, _LONG))
     return F.lit(None).cast(TimestampType())
 
 
-def _as_cast_takes_it(value: Column) -> Column:
-    """Return the time that a program wrote in a form of ISO 8601 which Spark's cast does not take, else null."""
-    plain = F.substring_index(F.regexp_replace(value, _MINUTE, "$1:00"), "[", 1)
-    return F.when(value.rlike(_OF_PROGRAMS), F.translate(plain, ",tz", ".TZ").try_cast(TimestampType()))
+def _in_program_form(value: Column) -> Column:
+    """Return the time of a text in a form of ISO 8601 that Spark's cast rejects, else null."""
+    normalized = F.substring_index(F.regexp_replace(value, _MINUTE, "$1:00"), "[", 1)
+    return F.when(value.rlike(_PROGRAM_TIME), F.translate(normalized, ",tz", ".TZ").try_cast(TimestampType()))
 
 
 def in_calendar(value: Column, kind: DataType) -> Column:
-    """Return the date or time where it is of the years 1 to 9999, else null; Python has no other, nor has a cast."""
+    """Return the date or time if it is in the years 1 to 9999, the range of Python and of casts, else null."""
     if isinstance(kind, DateType):
         days = F.unix_date(value)
         return F.when(days.between(EARLIEST_MILLIS // _DAY_MILLIS, LATEST_MILLIS // _DAY_MILLIS), value)

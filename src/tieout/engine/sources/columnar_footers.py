@@ -1,7 +1,7 @@
-"""What the footers of columnar files say, where no page of theirs is looked at before Spark reads them.
+"""Checks the footers of columnar files whose pages are not inspected before Spark reads them.
 
-Those are ORC files, and what lies on no file system of this machine. Java reads both, here first: where Spark reads
-footers, a type of some thousand levels overflows the stack of a thread that somebody waits for, and the run never ends.
+These are ORC files, and files that are not on a file system of this machine. Java reads both, here first: if Spark
+reads the footers, a type with thousands of levels overflows a thread's stack, and the run never ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tieout.engine.sources.inputs import Input, Inputs
 from tieout.engine.sources.parquet_repeats import fault_of_rows
 
 _MOST_LEVELS: Final = 100
-"""As many as Parquet files on this machine may have: pyarrow reads no more."""
+"""The limit of pyarrow, and so of Parquet files on this machine."""
 _TOO_DEEP: Final = f"expected types of at most {_MOST_LEVELS} levels, found more"
 _INSTANT: Final = "timestamp with local time zone"
 _NO_INSTANT: Final = (
@@ -30,7 +30,7 @@ _QUOTED: Final = re.compile(r"`[^`]*`")
 
 
 def with_footer_faults(spark: SparkSession, inputs: Inputs, file_format: str) -> Inputs:
-    """Return the inputs; a file whose footer says what no run can bear has a fault."""
+    """Return the inputs; a file with too deep a schema in its footer has a fault."""
     if not is_classic(spark) or file_format not in ("orc", "parquet"):
         return inputs
     files = [
@@ -43,7 +43,7 @@ def with_footer_faults(spark: SparkSession, inputs: Inputs, file_format: str) ->
 
 
 def levels_of(schema: str) -> int:
-    """Return how many types lie within each other in a schema, as ORC or Parquet prints it.
+    """Return the nesting depth of a schema as ORC or Parquet prints it.
 
     >>> levels_of("struct<id:string,x:struct<`<<`:array<int>>>"), levels_of("message m { group a { int64 b; } }")
     (3, 2)

@@ -1,4 +1,4 @@
-"""Columns of `produced` that have a name of Tieout's by chance: a payment's transaction, a place in a file."""
+"""Columns of `produced` that have a canonical name by chance: a payment's transaction, an offset in a file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SHOWN: Final = 80
 
 
 def doubtful_transactions(rows: DataFrame, present: frozenset[str], contract: Contract) -> Iterator[str]:
-    """Give in words that sends of a transaction differ, which leaves it unresolved, its acknowledgements as well.
+    """Yield a note if sends of one transaction have different outcomes, so that all of them are unresolved.
 
-    Only where the contract does not name the column, `produced` has no other one of transactions, and no log states
-    their outcomes. `present` are its columns.
+    Only if the contract does not map the column, `produced` has no other column of transactions, and no log states
+    their outcomes. `present` are the columns of `produced`.
     """
     is_by_name = _TRANSACTION in present and _TRANSACTION not in contract.ledgers[Ledger.PRODUCED].columns
     if not is_by_name or "transaction_state" in present or Ledger.LOG in contract.ledgers:
@@ -28,19 +28,19 @@ def doubtful_transactions(rows: DataFrame, present: frozenset[str], contract: Co
     is_acked = F.coalesce(F.lower("outcome") == "acked", F.lit(False))
     transactions = rows.where(F.col(_TRANSACTION).isNotNull()).groupBy(*SESSION, _TRANSACTION)
     mixed = transactions.agg(F.bool_or(is_acked).alias("some"), F.bool_and(is_acked).alias("all"))
-    found = mixed.where(F.col("some") & ~F.col("all")).agg(F.min(_TRANSACTION)).head()
-    if found is not None and found[0] is not None:
+    example = mixed.where(F.col("some") & ~F.col("all")).agg(F.min(_TRANSACTION)).head()
+    if example is not None and example[0] is not None:
         yield (
-            f"transaction {found[0][:_SHOWN]} has sends that are acked and others that are not, so all of them are "
+            f"transaction {example[0][:_SHOWN]} has sends that are acked and others that are not, so all of them are "
             f"unknown: map {_TRANSACTION} where it is the producer's transaction (and transaction_state, where the "
             f"source has it), else leave it out ({_TRANSACTION}: cast(null as string))"
         )
 
 
 def has_file_offsets(rows: DataFrame, present: frozenset[str], contract: Contract) -> bool:
-    """Return whether `offset` is none of a partition: the ledger names no partition, and several ids share an offset.
+    """Return whether `offset` is not a partition's: the ledger has no partition, and several ids share an offset.
 
-    Log shippers call so where in a file a line begins, and each file begins at 0.
+    Log shippers use this name for the position of a line in its file, which starts at 0 in each file.
     """
     is_by_name = "offset" in present and "offset" not in contract.ledgers[Ledger.PRODUCED].columns
     is_by_id = contract.identity == Identity.MESSAGE_ID and "message_id" in present

@@ -1,11 +1,11 @@
-"""From a source's own columns to the canonical ones, as the contract maps them, for every kind of source.
+"""Maps a source's own columns to the canonical ones by the contract, for every kind of source.
 
-A row that does not conform is kept beside the others with the reason, and counted: a wrong value is never
-silently null. The contract's expressions are analysed without Spark's ANSI mode, in which one wrong value
-would end the whole job. A conversion that fails gives null there; so an expression that gives null although
-every column it names has a value makes the row a faulty one. An expression that may mean null says so by the
-function it uses (`MAY_BE_NULL`). A row for which `where` is null is left out, as SQL has it; where the condition has a
-negation it is a faulty one, for whoever writes `kind <> 'heartbeat'` wants the rows without a kind.
+A row that does not conform is kept with the reason, and counted: a wrong value never silently becomes null. The
+contract's expressions are analysed without Spark's ANSI mode, in which one wrong value would fail the whole job. A
+failed conversion gives null there; so a row is faulty if an expression gives null although all its columns have a
+value. An expression that may intentionally be null uses one of the functions in `MAY_BE_NULL`. A row for which `where`
+is null is excluded, as in SQL; but if the condition has a negation the row is faulty, because `kind <> 'heartbeat'` is
+probably meant to include rows without a kind.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ MAY_BE_NULL: Final = re.compile(
     r"\b(case|if|iff|nullif|nvl2|try_\w+|get_json_object|from_json|from_csv|element_at|get|null)\b|\[",
     re.IGNORECASE,
 )
-"""What in an expression says that null is one of its values."""
+"""Functions and operators that say that an expression may intentionally be null."""
 _BELONGS: Final = "_tieout_belongs"
 _VALUE: Final = "_tieout_value_"
 _OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
-"""What a row of the log states, one of them at least."""
+"""Columns of which a row of the log must have at least one."""
 _SHOWN_TEXT: Final = 80
 _OF_DAY: Final = "a time of day beside the date, as the window is shorter than a day"
 _ALL_DIGITS: Final = (
     "a number with all its digits (spreadsheets round long ones; take the file from before that)"
 )
-_NOBODY_KNOWS: Final = (
+_WHERE_IS_NULL: Final = (
     "where: expected true or false, found null, so nobody knows whether the row belongs to the ledger; say what null "
     "means with coalesce(…, false), coalesce(…, true), IS DISTINCT FROM or <=>"
 )
@@ -85,9 +85,9 @@ _NOBODY_KNOWS: Final = (
 
 @dataclass(frozen=True)
 class Conformed:
-    """The canonical rows and, by `FAULT`, those that are none; `present` names the source's columns.
+    """The canonical rows, faulty ones with a `FAULT`; `present` names the source's columns.
 
-    `notes` say which texts were stored as another type. `left_out` are the rows that `where` leaves out.
+    `notes` say which texts were stored as another type. `left_out` are the rows that `where` excludes.
     """
 
     rows: DataFrame
@@ -99,13 +99,13 @@ class Conformed:
 def empty_contents(
     spark: SparkSession, columns: Mapping[str, str], present: frozenset[str]
 ) -> dict[str, str]:
-    """Return what content columns that are made of one column are of an empty text.
+    """Return the values that content columns computed from one column have for an empty text.
 
-    An unquoted field of CSV without a character is null, but many programs write an empty text so.
+    An empty unquoted field of CSV is read as null, but many programs write an empty text that way.
     """
     names = [name for name in CONTENT_COLUMNS if name in present and name != "record_timestamp"]
-    made = {name: columns.get(name, f"`{name}`") for name in names}
-    alone = {name: text for name, text in made.items() if len(heads_in(text)) == 1}
+    expressions = {name: columns.get(name, f"`{name}`") for name in names}
+    alone = {name: text for name, text in expressions.items() if len(heads_in(text)) == 1}
     heads = sorted({head for text in alone.values() for head in heads_in(text)})
     if not alone:
         return {}
@@ -119,9 +119,9 @@ def empty_contents(
 
 
 def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_dates: bool = True) -> Conformed:
-    """Return the source's rows in the ledger's schema, beside them `FAULT` and the place of the faulty ones.
+    """Return the source's rows in the ledger's schema, with `FAULT` and the place of faulty rows.
 
-    Without `takes_dates` a date is no time: one of a window of an hour would lie in that of midnight.
+    Without `takes_dates` a date is not a valid time: with hourly windows it would always fall into that of midnight.
 
     | message_id | … | FAULT                             | FILE   | TEXT            |
     |------------|---|-----------------------------------|--------|-----------------|
@@ -129,7 +129,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
     | null       | … | offset: expected a whole number … | a.json | {"offset": "x"} |
 
     Raises:
-        SourceError: where an expression of the contract is no SQL or names what is not there.
+        SourceError: if an expression of the contract is not valid SQL or names an unknown column.
     """
     schema = SCHEMAS[ledger]
     names = [
@@ -146,7 +146,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         types = {field.name: field.dataType for field in valued.schema.fields}
         faults = [F.col(FAULT), *(_fault_of(types, ledger, field, takes_dates) for field in schema.fields)]
         fault = F.coalesce(*faults, _fault_of_row(ledger, frozenset(mapping)))
-        # Each step names what the next one uses more than once: it is then worked out once.
+        # Each step names the columns that the next one uses more than once, so that they are evaluated once.
         rows = (
             valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
             .select("*", *(_value_of(types, field, takes_dates) for field in schema.fields))
@@ -158,14 +158,14 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         rows = _without_unsure(rows, mapping).drop(UNSURE)
     if not lacks:
         return Conformed(rows, present, notes, left_out)
-    told = rows.withColumn("content", _content_with_lacking(mapping)).drop(LACKS)
-    return Conformed(told, present | {"content"}, notes, left_out)
+    with_content = rows.withColumn("content", _content_with_lacking(mapping)).drop(LACKS)
+    return Conformed(with_content, present | {"content"}, notes, left_out)
 
 
 def _without_unsure(rows: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
-    """Return the rows without content that is made of what may not have been written so: it is unknown.
+    """Return the rows with null for content computed from values that may be inexact: it is unknown.
 
-    An id that is made of it stays: it finds its message, or is none.
+    An id computed from such a value is kept: it matches its message, or none.
     """
     made = [
         (name, F.arrays_overlap(UNSURE, F.array(*[F.lit(head.lower()) for head in sorted(heads_in(text))])))
@@ -173,20 +173,20 @@ def _without_unsure(rows: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
         if name in CONTENT_COLUMNS and heads_in(text)
     ]
     is_any = reduce(Column.__or__, [F.coalesce(is_made, F.lit(False)) for _, is_made in made], F.lit(False))
-    known = {name: F.when(~F.coalesce(is_made, F.lit(False)), F.col(name)) for name, is_made in made}
-    return rows.withColumns({**known, "content": F.when(is_any, UNKNOWN).otherwise(F.col("content"))})
+    contents = {name: F.when(~F.coalesce(is_made, F.lit(False)), F.col(name)) for name, is_made in made}
+    return rows.withColumns({**contents, "content": F.when(is_any, UNKNOWN).otherwise(F.col("content"))})
 
 
 def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
-    """Return `content`, of rows that say nothing else with the content columns that their file does not have."""
-    lacking = [
+    """Return `content`; for rows without it, it names the content columns that their file lacks."""
+    lacking_columns = [
         F.when(
             F.arrays_overlap(LACKS, F.array(*[F.lit(head.lower()) for head in sorted(heads_in(text))])), name
         )
         for name, text in mapping.items()
         if name in CONTENT_COLUMNS and heads_in(text)
     ]
-    names = F.array_compact(F.array(*lacking)) if lacking else F.array().cast("array<string>")
+    names = F.array_compact(F.array(*lacking_columns)) if lacking_columns else F.array().cast("array<string>")
     return F.coalesce("content", F.when(F.size(names) > 0, lacking_word(names)))
 
 
@@ -198,10 +198,10 @@ def _notes(types: Mapping[str, DataType], schema: StructType) -> Iterator[str]:
 
 
 def _with_known_times(source: DataFrame, used: set[str]) -> DataFrame:
-    """Return the rows with null for dates and times outside of the calendar, whose rows are faulty ones.
+    """Return the rows with null for dates and times outside of the calendar; such rows are faulty.
 
-    These are the columns, of `used`, that expressions compute with: to cast such a date, or to add to such a time, ends
-    the job in every mode.
+    Only for columns in `used`, which expressions compute with: casting such a date, or adding to such a time, fails the
+    job in every mode.
     """
     heads = {name.lower() for name in used}
     kinds = (DateType, TimestampType, TimestampNTZType)
@@ -212,13 +212,13 @@ def _with_known_times(source: DataFrame, used: set[str]) -> DataFrame:
     ]
     if not fields:
         return source
-    faults, known = [F.col(FAULT)], {}
+    faults, times = [F.col(FAULT)], {}
     for field in fields:
         column = F.col(f"`{field.name.replace('`', '``')}`")
-        known[field.name] = in_calendar(column, field.dataType)
-        found = _found(column.cast(StringType()), field.name, EXPECTED_TIME)
-        faults.append(F.when(column.isNotNull() & known[field.name].isNull(), found))
-    return source.withColumns({FAULT: F.coalesce(*faults), **known})
+        times[field.name] = in_calendar(column, field.dataType)
+        mismatch = _mismatch(column.cast(StringType()), field.name, EXPECTED_TIME)
+        faults.append(F.when(column.isNotNull() & times[field.name].isNull(), mismatch))
+    return source.withColumns({FAULT: F.coalesce(*faults), **times})
 
 
 def _with_values(
@@ -226,7 +226,7 @@ def _with_values(
 ) -> tuple[DataFrame, DataFrame | None]:
     """Return the hidden columns, whether a row belongs to the ledger, and the value of each mapped column.
 
-    Beside them what `where` leaves out, of which only what the condition asks for has to be read.
+    Also return the rows that `where` excludes; for them only the condition's columns must be read.
     """
     place, numbers = f"ledgers.{ledger}", numbers_in(source)
     require_plain(source, spec.expressions_by_path(place), written=lambda text: exact(text, numbers))
@@ -240,7 +240,7 @@ def _with_values(
         is_failed = _is_failed(belongs, spec.where, names)
         doubt = F.when(is_failed, "where: a value does not convert")
         if negates(source.sparkSession, spec.where):
-            doubt = doubt.when(belongs.isNull() & ~_is_of_the_broker(ledger, expressions), _NOBODY_KNOWS)
+            doubt = doubt.when(belongs.isNull() & ~_is_of_the_broker(ledger, expressions), _WHERE_IS_NULL)
         is_other = ~F.coalesce(belongs, F.lit(False))
         left_out = source.where(is_other & F.coalesce(F.col(FAULT), doubt).isNull())
     for name, text in mapping.items():
@@ -256,7 +256,7 @@ def _with_values(
 
 
 def _is_of_the_broker(ledger: Ledger, expressions: Mapping[str, Column]) -> Column:
-    """Return whether a row of the log is a transaction's marker, or states bounds alone: no application wrote it."""
+    """Return whether a row of the log is a transaction marker, or states only bounds: no application wrote it."""
     if ledger is not Ledger.LOG:
         return F.lit(False)
     is_control, offset = expressions.get("is_control", F.lit(False)), expressions.get("offset")
@@ -268,40 +268,40 @@ def _mapping(schema: StructType, columns: Mapping[str, str], names: list[str]) -
     """Return the expression of every canonical column that the source has, in the order of the schema."""
     if not names:
         return {}
-    own = {name.lower(): name for name in names}
-    found = {}
+    source_names = {name.lower(): name for name in names}
+    mapping = {}
     for name in schema.names:
         if name in columns:
-            found[name] = columns[name]
-        elif name in own:
-            found[name] = _own_column(name, own[name])
-    return found
+            mapping[name] = columns[name]
+        elif name in source_names:
+            mapping[name] = _own_column(name, source_names[name])
+    return mapping
 
 
 def _own_column(name: str, source_name: str) -> str:
     """Return the expression of a canonical column that the source has under the same name.
 
-    Many sources call a message's body `content`: there only the ledger's own word is one, and anything else says
-    nothing. Where the contract maps the column, another word is a wrong value.
+    Many sources have a message's payload in `content`: without a mapping only canonical values are used, and others are
+    null. If the contract maps the column, another value is an error.
     """
     if name != "content":
         return f"`{source_name}`"
-    words = ", ".join(f"'{word}'" for word in sorted(CONTENT_WORDS))
-    return f"if(cast(`{source_name}` as string) in ({words}), cast(`{source_name}` as string), null)"
+    allowed = ", ".join(f"'{content_word}'" for content_word in sorted(CONTENT_WORDS))
+    return f"if(cast(`{source_name}` as string) in ({allowed}), cast(`{source_name}` as string), null)"
 
 
 def _is_failed(value: Column, text: str, names: list[str]) -> Column:
-    """Return whether the expression gives null although everything it names has a value."""
+    """Return whether the expression gives null although all columns that it names have a value."""
     if is_path(text) or MAY_BE_NULL.search(without_literals(text)):
         return F.lit(False)
-    own = {name.lower() for name in names}
-    paths = sorted({path for path in paths_of(text) if head_of(path).lower() in own})
-    there = [F.expr(path).isNotNull() for path in paths]
-    if not there:
+    source_names = {name.lower() for name in names}
+    paths = sorted({path for path in paths_of(text) if head_of(path).lower() in source_names})
+    has_values = [F.expr(path).isNotNull() for path in paths]
+    if not has_values:
         return F.lit(False)
     failed = value.isNull()
-    for is_there in there:
-        failed = failed & is_there
+    for has_value in has_values:
+        failed = failed & has_value
     return failed
 
 
@@ -311,7 +311,7 @@ def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bo
         return F.lit(None).cast(field.dataType).alias(field.name)
     value = strict(F.col(name), types[name], field.dataType, takes_dates=takes_dates)
     if field.name == "message_id":
-        # An empty text names nothing: as an id it would make one message of all that has none.
+        # An empty text is no id: it would make one message of all rows without an id.
         value = F.nullif(value, F.lit(""))
     if field.name == "record_timestamp":
         # A record keeps milliseconds of what its producer says. Source: "Record" in Kafka's "Message Format".
@@ -320,17 +320,17 @@ def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bo
 
 
 def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField, takes_dates: bool) -> Column:
-    """Return why the column's value is not one of its type or of its words; null where it is, or is null.
+    """Return why the column's value is not valid for its type or its allowed values; null if it is, or is null.
 
-    What has the very type is not asked, unless there are values of it that `strict` refuses.
+    Columns that already have the type are not checked, unless `strict` rejects some of its values.
     """
     name = _VALUE + field.name
     if name not in types:
         return F.lit(None).cast(StringType())
-    words = _words(ledger, field.name)
-    if words:
-        expected = f"one of {', '.join(sorted(words))}"
-        return F.when(~F.col(field.name).isin(*words), _found(F.col(field.name), field.name, expected))
+    allowed = _words(ledger, field.name)
+    if allowed:
+        expected = f"one of {', '.join(sorted(allowed))}"
+        return F.when(~F.col(field.name).isin(*allowed), _mismatch(F.col(field.name), field.name, expected))
     if types[name] == field.dataType and not isinstance(field.dataType, LongType | TimestampType):
         return F.lit(None).cast(StringType())
     expected = _described(field.dataType)
@@ -341,22 +341,24 @@ def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField,
         power = 24 if isinstance(types[name], FloatType) else 53
         expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
     raw = F.hex(name) if isinstance(types[name], BinaryType) else F.col(name).cast("string")
-    told = F.lit(expected)
+    description = F.lit(expected)
     if isinstance(field.dataType, IntegralType | TimestampType) and isinstance(types[name], StringType):
-        told = F.when(is_rounded_text(raw), _ALL_DIGITS).otherwise(told)
+        description = F.when(is_rounded_text(raw), _ALL_DIGITS).otherwise(description)
     if isinstance(field.dataType, TimestampType) and not takes_dates:
-        told = F.when(is_date_text(raw), _OF_DAY).otherwise(told)
-    return F.when(is_other, _found(raw, field.name, told))
+        description = F.when(is_date_text(raw), _OF_DAY).otherwise(description)
+    return F.when(is_other, _mismatch(raw, field.name, description))
 
 
-def _found(value: Column, name: str, expected: Column | str) -> Column:
-    """Return what was expected of a column and the text that was found, cut short."""
-    told = F.lit(expected) if isinstance(expected, str) else expected
-    return F.concat(F.lit(f"{name}: expected "), told, F.lit(", found "), F.substring(value, 1, _SHOWN_TEXT))
+def _mismatch(value: Column, name: str, expected: Column | str) -> Column:
+    """Return the expected value of a column and the text that was found, shortened."""
+    description = F.lit(expected) if isinstance(expected, str) else expected
+    return F.concat(
+        F.lit(f"{name}: expected "), description, F.lit(", found "), F.substring(value, 1, _SHOWN_TEXT)
+    )
 
 
 def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
-    """Return why the row says nothing whatever its columns hold: one of the log is a record, or states bounds."""
+    """Return why the row is faulty as a whole: a row of the log must be a record or state bounds."""
     if ledger is not Ledger.LOG or not mapped:
         return F.lit(None).cast(StringType())
     stated = [F.col(_VALUE + name).isNotNull() for name in _OF_THE_LOG if name in mapped]
@@ -393,7 +395,7 @@ def _check_boolean(belongs: DataFrame, place: str) -> None:
 
 @contextmanager
 def lenient(spark: SparkSession) -> Iterator[None]:
-    """Analyse without ANSI mode what is built inside; expressions keep the mode they were analysed in."""
+    """Analyse the block's expressions without ANSI mode; they keep the mode that they were analysed in."""
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

@@ -1,8 +1,8 @@
-"""The reader of the kind `connect_files`: files of a sink connector whose names say which offsets are in them.
+"""The reader of the kind `connect_files`: files of a sink connector with the range of offsets in their names.
 
-As positions each name is a range. As output each row has the place in the log that the name gives it, but only where
-the file has as many rows as its range has offsets: where markers or aborted records lie in the range, or a row is
-missing, nobody knows which offset a row is of. What lies below a folder `+tmp` was being written and is no output.
+As positions each name is a range. As output each row has the offset given by the name, but only if the file has as many
+rows as its range has offsets: if the range contains markers or aborted records, or a row is missing, a row's offset is
+not known. Files below a folder `+tmp` were being written and are not output.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DIVIDED: Final = (
     "{}: its offsets overlap those of {} in another folder, as where a partitioner divides records: "
     "a name spans more than its file holds; expected the files of one folder"
 )
-_TWICE: Final = (
+_SAME_RANGE: Final = (
     "{}: its name has the offsets of {}: one is a copy of the other or says something about it, or they were written "
     "twice; take away what is not the connector's"
 )
@@ -60,10 +60,10 @@ _FACTS: Final = (
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The files of a folder: those whose names are ranges, what is wrong with the others, and how many are shadows.
+class _RangeFiles:
+    """The files of a folder: those whose names are ranges, faults of the others, and the number of shadow files.
 
-    `divided` says which files have ranges that say more than they hold, by the partition that they are of.
+    `divided` has notes on files whose ranges span more than they hold, with their partition.
     """
 
     files: tuple[tuple[Path, RangeName], ...]
@@ -73,7 +73,7 @@ class _Found:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the files that count for nothing."""
+        """Notes on the files that are ignored."""
         return (
             (f"{self.shadows} files below {SHADOW} were being written, and are no output",)
             if self.shadows
@@ -81,17 +81,17 @@ class _Found:
         )
 
     @property
-    def told_of_divided(self) -> tuple[str, ...]:
-        """What is to be said of files whose ranges say more than they hold."""
-        return shortened(tuple(told for _, told in self.divided))
+    def divided_notes(self) -> tuple[str, ...]:
+        """Notes on files whose ranges span more than they hold."""
+        return shortened(tuple(note for _, note in self.divided))
 
 
 def read(spec: ConnectFilesSource, request: Request) -> Reading:
-    """Return one row for each file as a position, or for `delivered` the rows in the files.
+    """Return one row per file as a position, or for `delivered` the rows in the files.
 
     Raises:
         SourceError: for another ledger, for `delivered` without a format, for a path that is not on a file system of
-            this machine, and as the kind `files` does.
+            this machine, and as for the kind `files`.
     """
     is_output = request.ledger is Ledger.DELIVERED
     if not is_output:
@@ -104,17 +104,20 @@ def read(spec: ConnectFilesSource, request: Request) -> Reading:
     if not folder.is_dir():
         absent = f"{spec.path}: no such folder"
         return Reading(None, is_present=False, read_at=request.now, unparsed_inputs=1, notes=(absent,))
-    found = _found(folder, re.compile(spec.pattern), request)
-    return _output(spec, request, folder, found) if is_output else _positions(spec, request, found)
+    range_files = _range_files(folder, re.compile(spec.pattern), request)
+    return (
+        _output(spec, request, folder, range_files) if is_output else _positions(spec, request, range_files)
+    )
 
 
-def _found(folder: Path, pattern: re.Pattern[str], request: Request) -> _Found:
-    """Return what lies in the folder now."""
+def _range_files(folder: Path, pattern: re.Pattern[str], request: Request) -> _RangeFiles:
+    """Return the current files of the folder."""
     files, shadows = [], 0
     closed: list[OSError] = []
     paths = sorted(_paths(folder, closed))
     faults = [
-        f"{name_of(Path(one.filename), request.base_dir)}: cannot be read: {one.strerror}" for one in closed
+        f"{name_of(Path(error.filename), request.base_dir)}: cannot be read: {error.strerror}"
+        for error in closed
     ]
     for path in paths:
         if SHADOW in path.relative_to(folder).parts[:-1]:
@@ -125,12 +128,15 @@ def _found(folder: Path, pattern: re.Pattern[str], request: Request) -> _Found:
             files.append((path, range_name(path.name, pattern)))
         except FormatError as error:
             faults.append(f"{name_of(path, request.base_dir)}: {error}")
-    known = {str(path): (name.topic, name.partition) for path, name in files}
+    partitions = {str(path): (name.topic, name.partition) for path, name in files}
     pairs = tuple(
-        (known[later], _DIVIDED.format(*(name_of(Path(one), request.base_dir) for one in (later, first))))
+        (
+            partitions[later],
+            _DIVIDED.format(*(name_of(Path(path), request.base_dir) for path in (later, first))),
+        )
         for first, later in divided((str(path), name) for path, name in files)
     )
-    return _Found(tuple(files), tuple(faults), pairs, shadows)
+    return _RangeFiles(tuple(files), tuple(faults), pairs, shadows)
 
 
 def _require_inside(path: Path, folder: Path, request: Request) -> None:
@@ -145,9 +151,9 @@ def _require_inside(path: Path, folder: Path, request: Request) -> None:
 
 
 def _paths(folder: Path, closed: list[OSError]) -> Iterator[Path]:
-    """Yield the files below the folder but hidden ones; a link to a folder is one, and refused later.
+    """Yield the files below the folder except hidden ones; a link to a folder counts as a file, and is refused later.
 
-    Why a folder could not be looked through is added to `closed`.
+    Errors of folders that could not be listed are added to `closed`.
     """
     for place, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
@@ -155,12 +161,12 @@ def _paths(folder: Path, closed: list[OSError]) -> Iterator[Path]:
         yield from (Path(place) / name for name in (*names, *links) if not name.startswith(_HIDDEN))
 
 
-def _positions(spec: ConnectFilesSource, request: Request, found: _Found) -> Reading:
-    """Return the ranges of the names as positions, each of the time of its file; none of what was divided."""
+def _positions(spec: ConnectFilesSource, request: Request, range_files: _RangeFiles) -> Reading:
+    """Return the ranges of the names as positions with the time of their files, without divided partitions."""
     taken_at = spec.taken_time(request.now)
-    unknown = {place for place, _ in found.divided}
-    once, twice = _once(found, request)
-    files = [(path, name) for path, name in once if (name.topic, name.partition) not in unknown]
+    unknown = {place for place, _ in range_files.divided}
+    unique, copies = _without_copies(range_files, request)
+    files = [(path, name) for path, name in unique if (name.topic, name.partition) not in unknown]
     states = [(path, name, state_of(path)) for path, name in files]
     rows = [
         _position(spec, request, number, path, name, state)
@@ -170,56 +176,63 @@ def _positions(spec: ConnectFilesSource, request: Request, found: _Found) -> Rea
         rows=position_rows(request.spark, rows),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
-        digests=(_digest([path for path, _ in found.files], spec.path, request),) if found.files else (),
-        unparsed_inputs=len(found.faults) + len(twice) + len(found.divided),
-        notes=(*shortened((*found.faults, *twice)), *found.told_of_divided, *found.notes),
+        digests=(_digest([path for path, _ in range_files.files], spec.path, request),)
+        if range_files.files
+        else (),
+        unparsed_inputs=len(range_files.faults) + len(copies) + len(range_files.divided),
+        notes=(*shortened((*range_files.faults, *copies)), *range_files.divided_notes, *range_files.notes),
         complete_until=taken_at,
     )
 
 
-def _once(found: _Found, request: Request) -> tuple[list[tuple[Path, RangeName]], list[str]]:
-    """Return one file of a folder for each range, and in words which others have the same range."""
+def _without_copies(
+    range_files: _RangeFiles, request: Request
+) -> tuple[list[tuple[Path, RangeName]], list[str]]:
+    """Return one file per folder and range, and notes on other files with the same range."""
     first: dict[tuple[Path, RangeName], Path] = {}
-    twice = []
-    for path, name in found.files:
-        known = first.setdefault((path.parent, name), path)
-        if known != path:
-            twice.append(_TWICE.format(*(name_of(one, request.base_dir) for one in (path, known))))
-    return [(path, name) for (_, name), path in first.items()], twice
+    copies = []
+    for path, name in range_files.files:
+        original = first.setdefault((path.parent, name), path)
+        if original != path:
+            copies.append(_SAME_RANGE.format(*(name_of(copy, request.base_dir) for copy in (path, original))))
+    return [(path, name) for (_, name), path in first.items()], copies
 
 
 def _position(
     spec: ConnectFilesSource, request: Request, number: int, path: Path, name: RangeName, state: State | None
 ) -> tuple[object, ...]:
-    known = Input(str(path), path.name, "", state=state)
-    at = modified_at(known) if spec.has_own_times else None
+    file = Input(str(path), path.name, "", state=state)
+    at = modified_at(file) if spec.has_own_times else None
     position = Position(name.topic, name.partition, name.first, name.last + 1, at)
     return position_row(request, position, path.as_uri(), number)
 
 
 def _digest(paths: Sequence[Path], folder: str, request: Request) -> str:
-    """Return one line about the names, which are all that is read."""
+    """Return one digest line over the names, as only names are read."""
     names = "\n".join(name_of(path, request.base_dir) for path in paths)
     return (
         f"{OF_CONTENT}{hashlib.sha256(names.encode()).hexdigest()}  names of {len(paths)} files in {folder}"
     )
 
 
-def _output(spec: ConnectFilesSource, request: Request, folder: Path, found: _Found) -> Reading:
-    """Return the rows of the files with the places that their names give them; rows are read whole, to be counted."""
-    paths = [path for path, _ in found.files]
+def _output(spec: ConnectFilesSource, request: Request, folder: Path, range_files: _RangeFiles) -> Reading:
+    """Return the rows of the files with offsets from their names; all rows are read, as they must be counted."""
+    paths = [path for path, _ in range_files.files]
     files = inputs_in(paths, request.base_dir, spec.format or "", Path(os.path.realpath(folder)))
     inputs = Inputs(tuple(_not_empty(file) for file in files), ())
-    names = {str(path): name for path, name in found.files}
+    names = {str(path): name for path, name in range_files.files}
     source = FilesSource.model_validate({"path": spec.path, "format": spec.format, "options": spec.options})
     reading = reading_of(source, replace(request, reach=None), inputs)
     return with_metadata(
-        reading, lambda one: _told(one, spec, request, found, _facts(spec, request, inputs, names))
+        reading,
+        lambda placed: _with_file_notes(
+            placed, spec, request, range_files, _facts(spec, request, inputs, names)
+        ),
     )
 
 
 def _not_empty(file: Input) -> Input:
-    """Return the file; one without a byte has a fault, for a connector names no file by offsets before it has rows."""
+    """Return the file; an empty one has a fault, because a connector names a file by offsets only once it has rows."""
     return file if file.size or file.fault is not None else replace(file, fault=_EMPTY)
 
 
@@ -227,7 +240,7 @@ _Facts = dict[str, tuple[object, ...]]
 
 
 def _facts(spec: ConnectFilesSource, request: Request, inputs: Inputs, names: dict[str, RangeName]) -> _Facts:
-    """Return what is known of each file by its name, and when it was written."""
+    """Return the topic, partition and offsets of each file by its name, and when it was written."""
     facts: _Facts = {}
     for file in inputs.readable:
         name, at = names[file.path], modified_at(file) if spec.has_own_times else None
@@ -235,8 +248,8 @@ def _facts(spec: ConnectFilesSource, request: Request, inputs: Inputs, names: di
     return facts
 
 
-def _told(
-    reading: Reading, spec: ConnectFilesSource, request: Request, found: _Found, facts: _Facts
+def _with_file_notes(
+    reading: Reading, spec: ConnectFilesSource, request: Request, range_files: _RangeFiles, facts: _Facts
 ) -> Reading:
     taken_at = spec.taken_time(request.now)
     return replace(
@@ -245,14 +258,19 @@ def _told(
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
         complete_until=taken_at,
-        unparsed_inputs=reading.unparsed_inputs + len(found.faults),
-        notes=(*shortened(found.faults), *reading.notes, *found.told_of_divided, *found.notes),
+        unparsed_inputs=reading.unparsed_inputs + len(range_files.faults),
+        notes=(
+            *shortened(range_files.faults),
+            *reading.notes,
+            *range_files.divided_notes,
+            *range_files.notes,
+        ),
         is_columnar=False,
     )
 
 
 def _placed(rows: DataFrame, request: Request) -> DataFrame:
-    """Return the rows with their offsets, where their file has a row for each offset of its name.
+    """Return the rows with their offsets, if their file has a row for each offset of its name.
 
     | FILE                  | ROW | _first | _count | offset |
     |-----------------------|-----|--------|--------|--------|
@@ -260,7 +278,7 @@ def _placed(rows: DataFrame, request: Request) -> DataFrame:
     | orders+0+5+6.json     | 1   | 5      | 2      | 6      |
     | orders+0+7+9.json     | 0   | 7      | 3      | null   |
 
-    A row without an offset cannot be read where nothing else says which message it is of.
+    A row without an offset is unreadable if nothing else identifies its message.
     """
     of_file = Window.partitionBy(FILE)
     in_order = of_file.orderBy(BLOCK, ROW)

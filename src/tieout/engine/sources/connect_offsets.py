@@ -1,11 +1,11 @@
-"""The reader of the kind `connect_offsets`: how far a source connector of Kafka Connect came in each place it reads.
+"""The reader of the kind `connect_offsets`: the positions of a source connector of Kafka Connect.
 
 A standalone worker keeps current positions in a file, distributed ones keep their history in a compacted topic. Under
-`exactly.once.source.support` a position is written in the transaction of the data, so that those of aborted and open
-ones are set aside and counted. A record without a value deletes a position.
+`exactly.once.source.support` a position is written in the transaction of the data, so positions of aborted and open
+transactions are excluded and counted. A record without a value deletes a position.
 
-A source partition has as many fields as its connector likes. One is the place, and a number in the field `partition` is
-the place's partition. Where several source partitions are alike in both, nothing says how far the connector came there.
+A source partition has any fields its connector chooses. One is the place, and a number in the field `partition` is the
+place's partition. If several source partitions are equal in both, the connector's position there is not known.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def read(spec: ConnectOffsetsSource, request: Request) -> Reading:
     """Return the connector's positions, and its deleted ones as rows without an offset.
 
     Raises:
-        SourceError: where the contract uses the source for another ledger than one of positions, for a path that is not
-            on a file system of this machine, and where the cluster cannot be asked.
-        ConnectionNotFoundError: where the connection is not defined.
+        SourceError: if the contract uses the source for a ledger without positions, a path is not on a file system of
+            this machine, or the cluster cannot be read.
+        ConnectionNotFoundError: if the connection is not defined.
     """
     require_position_ledger(spec.kind, request)
     if spec.path is not None:
@@ -64,15 +64,15 @@ def read(spec: ConnectOffsetsSource, request: Request) -> Reading:
         log = LogSpec(spec.taken_time(request.now), "compact", None, CONTENT_COLUMNS)
         return _in_force(segments_reading(request, spec.segments, topic, log), spec, request)
     cluster = Cluster.of(spec.connection or "", request)
-    found = cluster.topic(topic)
-    if found is None:
+    cluster_topic = cluster.topic(topic)
+    if cluster_topic is None:
         return cluster.without(topic)
-    records = cluster.records(found, COMMITTED).withColumn("transaction_state", F.lit("committed"))
-    return _in_force(cluster.reading(found, records, COMMITTED), spec, request)
+    records = cluster.records(cluster_topic, COMMITTED).withColumn("transaction_state", F.lit("committed"))
+    return _in_force(cluster.reading(cluster_topic, records, COMMITTED), spec, request)
 
 
 def _from_file(spec: ConnectOffsetsSource, path: str, request: Request) -> Reading:
-    """Return the positions in a standalone worker's file: current ones, of the time of the file."""
+    """Return the current positions in a standalone worker's file, with the time of the file."""
     place = local_folder(request, path)
     if not place.exists():
         absent = f"{path}: no such file"
@@ -96,56 +96,56 @@ def _from_file(spec: ConnectOffsetsSource, path: str, request: Request) -> Readi
 def _positions(
     file: SmallFile, spec: ConnectOffsetsSource, request: Request
 ) -> tuple[list[tuple[object, ...]], tuple[str, ...], tuple[str, ...]]:
-    """Return rows of `POSITIONS`, what is wrong with the file, and what else is to be said of it."""
+    """Return rows of `POSITIONS`, the file's fault, and notes on it."""
     if file.input.fault is not None:
         return [], (f"{file.input.name}: {file.input.fault}",), ()
-    held: list[Position] = []
+    positions: list[Position] = []
     sources: set[tuple[str, int, str]] = set()
-    others = 0
+    other_count = 0
     try:
         for key, value in byte_map(file.content):
-            found = source_position(key, value, spec.connector, (spec.place, spec.position))
-            if found is None:
-                others += 1
+            entry = source_position(key, value, spec.connector, (spec.place, spec.position))
+            if entry is None:
+                other_count += 1
                 continue
             at = file.modified_at if spec.has_own_times else None
-            held.append(Position(found.place, found.partition, None, found.offset, at))
-            if found.offset is not None:
-                sources.add((found.place, found.partition, found.source))
+            positions.append(Position(entry.place, entry.partition, None, entry.offset, at))
+            if entry.offset is not None:
+                sources.add((entry.place, entry.partition, entry.source))
     except FormatError as error:
         return [], (f"{file.input.name}: {error}{_CUT}",), ()
     if len({source[:2] for source in sources}) < len(sources):
         return [], (f"{file.input.name}: {_SEVERAL.format(spec.place)}",), ()
-    rows = [position_row(request, one, file.uri, number) for number, one in enumerate(held)]
-    notes = [f"{others} positions of other connectors, passed over"] if others else []
+    rows = [position_row(request, position, file.uri, number) for number, position in enumerate(positions)]
+    notes = [f"{other_count} positions of other connectors, passed over"] if other_count else []
     notes += [] if rows else [f"no position of the connector {spec.connector}"]
     return rows, (), tuple(notes)
 
 
 def _in_force(reading: Reading, spec: ConnectOffsetsSource, request: Request) -> Reading:
-    """Return of the topic's records the connector's positions that are in force, and notes about the others."""
+    """Return the connector's positions in force from the topic's records, and notes on the others."""
     if reading.rows is None:
         return reading
     decoded = materialised(_decoded(reading.rows, spec, request))
     is_known = F.col("is_data") & F.col(FAULT).isNull()
-    is_ours = is_known & (F.col("connector") == spec.connector)
+    is_of_connector = is_known & (F.col("connector") == spec.connector)
     in_force = F.col("transaction_state").isin("none", "committed")
-    rows = decoded.where(F.col(FAULT).isNotNull() | (is_ours & in_force))
+    rows = decoded.where(F.col(FAULT).isNotNull() | (is_of_connector & in_force))
     at_place = Window.partitionBy("topic", "partition")
-    told = F.when(F.col(FAULT).isNull() & ~F.col("is_deleted"), F.col("source"))
-    is_several = F.col(FAULT).isNull() & (F.min(told).over(at_place) < F.max(told).over(at_place))
+    source = F.when(F.col(FAULT).isNull() & ~F.col("is_deleted"), F.col("source"))
+    is_several = F.col(FAULT).isNull() & (F.min(source).over(at_place) < F.max(source).over(at_place))
     fault = F.when(is_several, _SEVERAL.format(spec.place))
     rows = rows.withColumn(FAULT, F.coalesce(F.col(FAULT), fault))
     counted = [COUNT] if COUNT in decoded.columns else []
     return replace(
         reading,
         rows=rows.select(*_COLUMNS, *HIDDEN, *counted),
-        notes=(*reading.notes, *_set_aside(decoded, is_known, is_ours, spec)),
+        notes=(*reading.notes, *_notes_on_others(decoded, is_known, is_of_connector, spec)),
     )
 
 
 def _decoded(records: DataFrame, spec: ConnectOffsetsSource, request: Request) -> DataFrame:
-    """Return the topic's records with what their keys and values say.
+    """Return the topic's records with their parsed keys and values.
 
     | connector | topic | committed_offset | committed_at | is_data | transaction_state |
     |-----------|-------|------------------|--------------|---------|-------------------|
@@ -157,7 +157,7 @@ def _decoded(records: DataFrame, spec: ConnectOffsetsSource, request: Request) -
     source = F.from_json(F.try_element_at(key, F.lit(2)), "MAP<STRING, STRING>")
     number = F.try_element_at(source, F.lit(PARTITION))
     partition = F.when(number.rlike(NUMBER), number.try_cast("int"))
-    known = records.withColumns(
+    parsed = records.withColumns(
         {
             "is_data": F.coalesce(is_data, F.lit(False)),
             "connector": F.when(F.size(key) == 2, F.try_element_at(key, F.lit(1))),
@@ -170,9 +170,9 @@ def _decoded(records: DataFrame, spec: ConnectOffsetsSource, request: Request) -
     )
     counted = [COUNT] if COUNT in records.columns else []
     offset = F.when(F.col("position").rlike("^[0-9]{1,19}$"), F.col("position").try_cast("bigint"))
-    known = known.withColumn("committed_offset", F.when(~F.col("is_deleted"), offset))
+    parsed = parsed.withColumn("committed_offset", F.when(~F.col("is_deleted"), offset))
     fault = F.when(F.col("is_data"), _wrong(spec))
-    return known.select(
+    return parsed.select(
         *("connector", "is_data", "is_deleted", "transaction_state", "source"),
         F.lit(request.group).alias("consumer_group"),
         F.col("place").alias("topic"),
@@ -188,7 +188,7 @@ def _decoded(records: DataFrame, spec: ConnectOffsetsSource, request: Request) -
 
 
 def _wrong(spec: ConnectOffsetsSource) -> Column:
-    """Return what is wrong with a record that is the connector's, or may be; null where nothing is."""
+    """Return the fault of a record that is, or may be, the connector's; null if it has none."""
     is_number = F.coalesce(F.col("committed_offset") <= LARGEST, F.lit(False))
     return (
         F.when(F.col("connector").isNull(), _NO_KEY)
@@ -199,24 +199,24 @@ def _wrong(spec: ConnectOffsetsSource) -> Column:
     )
 
 
-def _set_aside(
-    decoded: DataFrame, is_known: Column, is_ours: Column, spec: ConnectOffsetsSource
+def _notes_on_others(
+    decoded: DataFrame, is_known: Column, is_of_connector: Column, spec: ConnectOffsetsSource
 ) -> Iterator[str]:
-    """Yield notes about the records that are no position of the connector in force."""
+    """Yield notes on the records that are not positions of the connector in force."""
     state = F.col("transaction_state")
-    found = decoded.agg(
-        F.count_if(is_ours).alias("positions"),
-        F.count_if(is_ours & (state == "aborted")).alias("aborted"),
-        F.count_if(is_ours & (state == "open")).alias("open"),
-        F.count_if(is_ours & F.col("is_deleted")).alias("deleted"),
-        F.count_if(is_known & ~is_ours).alias("others"),
+    counts = decoded.agg(
+        F.count_if(is_of_connector).alias("positions"),
+        F.count_if(is_of_connector & (state == "aborted")).alias("aborted"),
+        F.count_if(is_of_connector & (state == "open")).alias("open"),
+        F.count_if(is_of_connector & F.col("is_deleted")).alias("deleted"),
+        F.count_if(is_known & ~is_of_connector).alias("others"),
     ).collect()[0]
-    words = {
+    descriptions = {
         "aborted": "positions in aborted transactions, set aside",
         "open": "positions in transactions that are still open, set aside",
         "deleted": "positions that were deleted",
         "others": "positions of other connectors, passed over",
     }
-    if not found["positions"]:
+    if not counts["positions"]:
         yield f"no position of the connector {spec.connector}"
-    yield from (f"{found[name]} {what}" for name, what in words.items() if found[name])
+    yield from (f"{counts[name]} {description}" for name, description in descriptions.items() if counts[name])

@@ -1,4 +1,4 @@
-"""Where copies lie of files that Spark does not read as they are: in a folder of this process, which goes with it."""
+"""The folder for copies of files that Spark cannot read directly; it is deleted when the process ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uuid import uuid4
 
 
 def copy_path(ending: str) -> Path:
-    """Return a path for a copy of a file, which ends as `ending` does."""
+    """Return a path for a copy of a file, with the suffix `ending`."""
     return _folder() / f"{uuid4().hex}{ending}"
 
 

@@ -1,4 +1,4 @@
-"""How far a ledger is complete: its contract's coverage, held against the rows that are there."""
+"""The coverage of a ledger: what its contract or source declares, checked against its rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
 LATEST_AHEAD: Final = timedelta(days=1)
-"""How far ahead of the run's own clock a time may be before it is no time either."""
+"""How far ahead of the run's clock a time may be and still count as plausible."""
 _SESSION_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
     Ledger.PRODUCED: SESSION,
     Ledger.DELIVERED: ("consumer_group", "consumer_id"),
@@ -35,16 +35,16 @@ _SESSION_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
     Ledger.COMMITTED: ("consumer_group",),
     Ledger.MIRRORED: ("consumer_group",),
 }
-_NAMED: Final = 5
-_WORD: Final = "the contract: declared"
+_NAMES_SHOWN: Final = 5
+_DECLARED_BY: Final = "the contract: declared"
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """From when until when a ledger is complete, who is known to be in it, and notes about both.
+    """The period in which a ledger is complete, its known producers, and notes.
 
-    `is_by_own_times` says that the end was read off the rows' own times, `silent` names the declared producers of which
-    nothing was read, and `stated_by` says whose word the end is.
+    `is_by_own_times` says that the end was derived from the rows' times, `silent` names the declared producers without
+    rows, and `stated_by` says who stated the end.
     """
 
     covers_from: datetime | None = None
@@ -67,36 +67,35 @@ def bounds_of(
     *,
     now: datetime | None = None,
 ) -> Bounds:
-    """Return how far the ledger is complete, never beyond the later of `now` and `read_at`, whoever says so.
+    """Return the period in which the ledger is complete, never beyond the later of `now` and `read_at`.
 
-    `declared` is complete over a past window, its margin and its grace. `complete_until` is what the source
-    itself says, and counts where the contract says nothing. A word about the future would prove a message lost
-    that is still on its way.
+    `declared` is complete over a past window, its margin and its grace. `complete_until` is the source's own statement,
+    used if the contract has none. A statement about the future would prove a message lost that is still in flight.
 
     Raises:
-        SourceError: where the contract's aggregate is none.
+        SourceError: if the contract's aggregate is not valid.
     """
     spec = contract.ledgers[ledger].coverage
     if spec == "declared":
-        found = _declared(contract, window, read_at)
+        bounds = _declared(contract, window, read_at)
     elif isinstance(spec, CoverageSpec):
-        found = _by_contract(rows, ledger, contract, spec, read_at, complete_until)
+        bounds = _by_contract(rows, ledger, contract, spec, read_at, complete_until)
     else:
-        found = _by_source(complete_until)
-    return _until_read(found, max(read_at, now or read_at))
+        bounds = _by_source(complete_until)
+    return _until_read(bounds, max(read_at, now or read_at))
 
 
-def _until_read(found: Bounds, latest: datetime) -> Bounds:
-    """Return the bounds that end at the latest time at which anything was read, with a note where they are cut."""
-    until = found.complete_until
+def _until_read(bounds: Bounds, latest: datetime) -> Bounds:
+    """Return the bounds cut at the latest time of reading, with a note if they are cut."""
+    until = bounds.complete_until
     if until is None or until <= latest:
-        return found
+        return bounds
     note = f"said to be complete until {format_time(until)}, but read at {format_time(latest)}: counts until then"
-    return replace(found, complete_until=latest, notes=(*found.notes, note))
+    return replace(bounds, complete_until=latest, notes=(*bounds.notes, note))
 
 
 def _by_source(complete_until: datetime | None) -> Bounds:
-    """Return what the source says, where the contract says nothing."""
+    """Return the bounds stated by the source, if the contract has none."""
     if complete_until is None:
         return Bounds(notes=("the contract does not say how far this ledger is complete",))
     return Bounds(complete_until=complete_until, stated_by="the source")
@@ -110,11 +109,13 @@ def _by_contract(
     read_at: datetime,
     complete_until: datetime | None,
 ) -> Bounds:
-    """Return what the contract's aggregate or watermark file says, else the source, with the contract's other words."""
-    until, said = _until(rows, ledger, spec, contract.base_dir, read_at)
+    """Return the bounds of the contract's aggregate or watermark file, else the source's, with the other fields."""
+    until, until_notes = _until(rows, ledger, spec, contract.base_dir, read_at)
     if spec.complete_until is None and spec.watermark_file is None:
         until = complete_until
-    strangers = _strangers(rows, spec.producers) if ledger is Ledger.PRODUCED and spec.producers else ()
+    unlisted = (
+        _unlisted_producers(rows, spec.producers) if ledger is Ledger.PRODUCED and spec.producers else ()
+    )
     silent = _silent(rows, ledger, spec.producers, read_at)
     begins_later = spec.complete_from is not None or contract.ledgers[ledger].reach is not None
     has_gaps, gap_notes = (
@@ -123,26 +124,26 @@ def _by_contract(
     return Bounds(
         covers_from=spec.complete_from,
         complete_until=until,
-        names_all_producers=bool(spec.producers) and not strangers,
+        names_all_producers=bool(spec.producers) and not unlisted,
         has_sequence_gaps=has_gaps,
-        notes=(*said, *_named_silent(silent), *strangers, *gap_notes),
+        notes=(*until_notes, *_silent_notes(silent), *unlisted, *gap_notes),
         silent=silent,
-        stated_by=None if until is None else _voice(spec),
-        is_by_own_times=spec.complete_until is not None and _asks_rows(spec.complete_until, ledger),
+        stated_by=None if until is None else _stated_by(spec),
+        is_by_own_times=spec.complete_until is not None and _uses_columns(spec.complete_until, ledger),
     )
 
 
 def _declared(contract: Contract, window: Window, read_at: datetime) -> Bounds:
-    """Return what `declared` says; of a time that was still to come nobody can have declared anything."""
+    """Return the bounds of `declared`; they never include a time after the source was read."""
     start, end = window.start - contract.margin, window.end + contract.grace
     if window.offsets or read_at >= window.end:
-        return Bounds(start, end, names_all_producers=True, stated_by=_WORD)
+        return Bounds(start, end, names_all_producers=True, stated_by=_DECLARED_BY)
     note = f"declared to be complete, but read at {format_time(read_at)}, before the window was over"
-    return Bounds(start, read_at, names_all_producers=True, notes=(note,), stated_by=_WORD)
+    return Bounds(start, read_at, names_all_producers=True, notes=(note,), stated_by=_DECLARED_BY)
 
 
-def _voice(spec: CoverageSpec) -> str:
-    """Return whose word it is that the ledger is complete."""
+def _stated_by(spec: CoverageSpec) -> str:
+    """Return who states that the ledger is complete."""
     if spec.watermark_file is not None:
         return f"watermark file {spec.watermark_file}"
     if spec.complete_until is not None:
@@ -151,7 +152,7 @@ def _voice(spec: CoverageSpec) -> str:
 
 
 def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataFrame:
-    """Return the rows whose time can be true: one of 2099 must not make a ledger complete until then."""
+    """Return the rows with plausible times: one row of 2099 must not make a ledger complete until then."""
     time = F.col(TIME_COLUMN[ledger])
     return rows.where(time.between(F.lit(EARLIEST_PLAUSIBLE), F.lit(now + LATEST_AHEAD)))
 
@@ -159,18 +160,18 @@ def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataF
 def _until(
     rows: DataFrame, ledger: Ledger, spec: CoverageSpec, base_dir: Path, read_at: datetime
 ) -> tuple[datetime | None, tuple[str, ...]]:
-    """Return the earlier of what aggregate and watermark file say; None where either says nothing."""
-    found: list[datetime | None] = []
+    """Return the earlier time of aggregate and watermark file; None if either has none."""
+    times: list[datetime | None] = []
     notes: tuple[str, ...] = ()
     if spec.complete_until is not None:
         until, notes = _stated(rows, ledger, spec, spec.complete_until, read_at)
-        found.append(until)
+        times.append(until)
     if spec.watermark_file is not None:
         until, problem = _watermark(base_dir / spec.watermark_file, spec.watermark_file)
-        found.append(until)
+        times.append(until)
         notes = (*notes, *problem)
-    known = [until for until in found if until is not None]
-    return (min(known) if known and len(known) == len(found) else None), notes
+    known_times = [until for until in times if until is not None]
+    return (min(known_times) if known_times and len(known_times) == len(times) else None), notes
 
 
 def _stated(
@@ -183,19 +184,19 @@ def _stated(
     if is_moment(text):
         return read_at, ()
     aggregate = with_moment(text, f"TIMESTAMP '{format_time(read_at)}'")
-    if not _asks_rows(text, ledger):
+    if not _uses_columns(text, ledger):
         return _only_time(rows.sparkSession.range(1), ledger, aggregate), ()
     until, notes = _lowest_watermark(rows, ledger, spec.producers, aggregate, read_at)
     return (None if until is None else min(until, read_at)), notes
 
 
-def _asks_rows(text: str, ledger: Ledger) -> bool:
-    """Return whether an aggregate names a column of the ledger."""
+def _uses_columns(text: str, ledger: Ledger) -> bool:
+    """Return whether an aggregate uses a column of the ledger."""
     return any(re.search(rf"\b{name}\b", text, re.IGNORECASE) for name in SCHEMAS[ledger].names)
 
 
 def _only_time(one_row: DataFrame, ledger: Ledger, expression: str) -> datetime | None:
-    """Return the time that an expression without columns gives."""
+    """Return the value of an expression without columns, as a time."""
     times = _aggregated(one_row, ledger, (), expression)
     row = times.head()
     return None if row is None or row["until"] is None else _aware(row["until"])
@@ -204,9 +205,9 @@ def _only_time(one_row: DataFrame, ledger: Ledger, expression: str) -> datetime 
 def _lowest_watermark(
     rows: DataFrame, ledger: Ledger, producers: tuple[str, ...], aggregate: str, read_at: datetime
 ) -> tuple[datetime | None, tuple[str, ...]]:
-    """Return the minimum over the declared producers or, without them, over the sessions that the rows name.
+    """Return the minimum over the declared producers or, without them, over the sessions in the rows.
 
-    The slowest source decides: what another one wrote later proves nothing about it.
+    The slowest producer decides: later rows of another one prove nothing about it.
     """
     plausible = with_plausible_time(rows, ledger, read_at)
     keys = ("producer_id",) if producers else _SESSION_COLUMNS.get(ledger, ())
@@ -226,7 +227,7 @@ def _lowest_watermark(
 
 
 def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregate: str) -> DataFrame:
-    """Return the aggregate as a time, for each value of the keys."""
+    """Return the aggregate as a time, per value of the keys."""
     place = f"ledgers.{ledger}.coverage.complete_until"
     require_plain(rows, {place: aggregate})
     try:
@@ -242,7 +243,7 @@ def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregat
 
 
 def _watermark(path: Path, name: str) -> tuple[datetime | None, tuple[str, ...]]:
-    """Return the time in the file, or why there is none."""
+    """Return the time in the file, or the reason why there is none."""
     try:
         with opened(path) as file:
             return parse_time(file.read(200).strip()), ()
@@ -253,32 +254,34 @@ def _watermark(path: Path, name: str) -> tuple[datetime | None, tuple[str, ...]]
 
 
 def _silent(rows: DataFrame, ledger: Ledger, producers: tuple[str, ...], now: datetime) -> tuple[str, ...]:
-    """Return the declared producers of which no row with a plausible time was read: their files may be gone."""
+    """Return the declared producers without a row with a plausible time: their files may be missing."""
     if not producers:
         return ()
     is_declared = F.col("producer_id").isin(*producers)
-    seen = (
+    present = (
         with_plausible_time(rows, ledger, now).where(is_declared).select("producer_id").distinct().collect()
     )
-    return tuple(sorted(set(producers) - {row["producer_id"] for row in seen}))
+    return tuple(sorted(set(producers) - {row["producer_id"] for row in present}))
 
 
-def _named_silent(silent: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"declared producer {name} has no row in what was read" for name in silent[:_NAMED])
+def _silent_notes(silent: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"declared producer {name} has no row in what was read" for name in silent[:_NAMES_SHOWN])
 
 
-def _strangers(rows: DataFrame, producers: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a note where rows come from producers that the contract does not list."""
+def _unlisted_producers(rows: DataFrame, producers: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a note if rows have producers that the contract does not list."""
     is_listed = F.coalesce(F.col("producer_id").isin(*producers), F.lit(False))
-    others = rows.where(~is_listed).select("producer_id").distinct().orderBy("producer_id").limit(_NAMED)
-    names = [row["producer_id"] or "(none)" for row in others.collect()]
-    return (f"producers that the contract does not list: {', '.join(names)}",) if names else ()
+    unlisted = (
+        rows.where(~is_listed).select("producer_id").distinct().orderBy("producer_id").limit(_NAMES_SHOWN)
+    )
+    shown = [row["producer_id"] or "(none)" for row in unlisted.collect()]
+    return (f"producers that the contract does not list: {', '.join(shown)}",) if shown else ()
 
 
 def _gaps(rows: DataFrame, *, begins_later: bool) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a session lacks a number between its first and its last; a resend is no gap.
+    """Return whether a session lacks a number between its first and its last; a resend is not a gap.
 
-    Unless the ledger begins at some time, a session's first number is 0 or 1: what came before a higher one is missing.
+    Unless the ledger starts later, a session's first number is 0 or 1: with a higher one, earlier numbers are missing.
     """
     sessions = rows.groupBy(*SESSION).agg(
         F.min("sequence").alias("first"),
@@ -292,12 +295,12 @@ def _gaps(rows: DataFrame, *, begins_later: bool) -> tuple[bool, tuple[str, ...]
     gapped = sessions.select(
         *SESSION, "first", missing.alias("missing"), "unnumbered", is_headless.alias("is_headless")
     ).where((F.col("missing") > 0) | (F.col("unnumbered") > 0) | F.col("is_headless"))
-    found = gapped.orderBy(*SESSION).limit(_NAMED).collect()
-    return bool(found), tuple(note for row in found for note in _gap_notes(row))
+    with_gaps = gapped.orderBy(*SESSION).limit(_NAMES_SHOWN).collect()
+    return bool(with_gaps), tuple(note for row in with_gaps for note in _gap_notes(row))
 
 
 def _gap_notes(row: Row) -> Iterator[str]:
-    """Yield what is missing of a session."""
+    """Yield notes on the missing numbers of a session."""
     session = f"producer {row['producer_id'] or '(none)'}, session {row['producer_session'] or '(none)'}"
     if row["missing"] or row["unnumbered"]:
         yield f"{session}: {row['missing']} sequence numbers missing, {row['unnumbered']} rows without one"
@@ -308,12 +311,12 @@ def _gap_notes(row: Row) -> Iterator[str]:
 
 
 def _aware(moment: datetime) -> datetime:
-    """Return the time that Spark handed over in this process's own zone, in UTC."""
+    """Return a time that Spark returned in this process's zone, in UTC."""
     return moment.astimezone(UTC)
 
 
 def tolerance_holds(spec: LedgerSpec, rows: int, unparsed: int, unparsed_inputs: int) -> bool:
-    """Return whether what could not be read is within the declared share; a whole lost input never is."""
+    """Return whether the share of unreadable rows is tolerated; an unreadable input never is."""
     if unparsed_inputs:
         return False
     return unparsed == 0 or unparsed / (rows + unparsed) <= spec.tolerance.unparsed_ratio

@@ -1,4 +1,4 @@
-"""CSV files as rows: each by its own header, and what is wrong with a header or a line."""
+"""Reads CSV files, each by its own header, and finds faults of headers and lines."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _BACKSLASH: Final = (
     "options: {escape: '\\'} reads it"
 )
 _SEPARATOR_LINE: Final = re.compile(r'"?sep=(?P<sep>[^"]|\\t)"?\s*', re.IGNORECASE)
-"""What Excel reads, and some programs write for it, above the header: which character separates the columns."""
+"""A line above the header that states the separator, which only Excel reads and some programs write for it."""
 _MOST_COLUMNS: Final = 4096
-"""How many columns a header may name: each is a column of Spark's, and a file may name millions."""
+"""The most columns of a header: each is a column of Spark's, and a file may have millions."""
 _MOST_VALUES: Final = 20_000
-"""How many values a line may have; Spark's parser fails beyond 20,480, and the whole job with it."""
+"""The most values of a line; beyond 20,480 Spark's parser fails, and with it the whole job."""
 
 
 def csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
-    """Return the rows of CSV files, each read by its own header, whatever the order of its columns."""
+    """Return the rows of CSV files, each read by its own header, in any order of columns."""
     by_header: dict[str, list[Input]] = defaultdict(list)
     for file in files:
         header = _header_line(request.spark, file)
@@ -59,10 +59,10 @@ def _csv_part(request: Request, files: Sequence[Input], header: str, options: Ma
     names = _csv_names(header, options)
     if not names:
         return lines.select(*HIDDEN[:-1], F.lit(None).cast(StringType()).alias(FAULT))
-    own = [name for name in names if not is_reserved(name)]
-    # Under other names, which the line's own columns must not have either.
-    held = [f"{CORRUPT}_{place}" if is_reserved(name) else name for place, name in enumerate(names)]
-    schema = StructType([StructField(name, StringType()) for name in (*held, CORRUPT)])
+    data_columns = [name for name in names if not is_reserved(name)]
+    # Reserved names are replaced, also those of the file's own columns.
+    unique_names = [f"{CORRUPT}_{place}" if is_reserved(name) else name for place, name in enumerate(names)]
+    schema = StructType([StructField(name, StringType()) for name in (*unique_names, CORRUPT)])
     settings = {"escape": '"', **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     data = lines.where(F.col(TEXT) != header)
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` STRING" for field in schema.fields)
@@ -75,12 +75,12 @@ def _csv_part(request: Request, files: Sequence[Input], header: str, options: Ma
         .when(_is_left_open(settings), _LINE_BREAK)
         .when(F.col(f"{RECORD}.{CORRUPT}").isNotNull(), f"the line has not {len(names)} columns")
     )
-    columns = [F.col(RECORD).getField(name).alias(name) for name in own]
+    columns = [F.col(RECORD).getField(name).alias(name) for name in data_columns]
     return parsed.select(*columns, *HIDDEN[:-1], fault.alias(FAULT))
 
 
 def with_header_faults(request: Request, inputs: Inputs, options: Mapping[str, str]) -> Inputs:
-    """Return the inputs; a CSV file by whose header nobody knows which value is which has a fault."""
+    """Return the inputs; a CSV file with an ambiguous header has a fault."""
     files = [
         file
         if file.fault
@@ -91,7 +91,7 @@ def with_header_faults(request: Request, inputs: Inputs, options: Mapping[str, s
 
 
 def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
-    """Return what is wrong with the header, None where each column has a name of its own.
+    """Return the fault of the header, None if all columns have different names.
 
     >>> _fault_of_header("id,at,ID", {})
     'expected a name of its own for each column of its header, found ID twice'
@@ -100,11 +100,11 @@ def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
     """
     if not header.strip():
         return "expected a header line, which a CSV file without rows has as well, found an empty file"
-    told = _SEPARATOR_LINE.fullmatch(header)
-    if told is not None:
+    separator_line = _SEPARATOR_LINE.fullmatch(header)
+    if separator_line is not None:
         return (
             f"expected the columns' names in the first line, found {header.strip()}, which only Excel reads: "
-            f"take the line away, and say options: {{sep: '{told['sep']}'}}"
+            f"take the line away, and say options: {{sep: '{separator_line['sep']}'}}"
         )
     if header.count(options.get("sep", ",")) >= _MOST_COLUMNS:
         return f"expected a header of at most {_MOST_COLUMNS} columns, found more"
@@ -112,18 +112,18 @@ def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
         names = _csv_names(header, options)
     except csv.Error:
         return "expected a header of columns' names, found one that is too long for any"
-    seen: set[str] = set()
+    lower_names: set[str] = set()
     for name in names:
-        if name.lower() in seen:
+        if name.lower() in lower_names:
             return (
                 f"expected a name of its own for each column of its header, found {name[:80] or 'none'} twice"
             )
-        seen.add(name.lower())
+        lower_names.add(name.lower())
     return None
 
 
 def _is_wide(options: Mapping[str, str]) -> Column:
-    """Return whether a line has more values than Spark's parser takes; separators within quotes are none."""
+    """Return whether a line has more values than Spark's parser accepts, without separators in quotes."""
     separator = F.lit(options.get("sep", ","))
     outside = _outside_quotes() if _has_usual_quotes(options) else F.col(TEXT)
 
@@ -134,9 +134,9 @@ def _is_wide(options: Mapping[str, str]) -> Column:
 
 
 def _is_left_open(options: Mapping[str, str]) -> Column:
-    """Return whether a quote at the beginning of a value is not closed on its line; false where quotes are others.
+    """Return whether a quote at the start of a value is not closed on its line; false with another quote character.
 
-    Most lines have no quote, and need not be searched by patterns.
+    Lines without a quote, which are most, are not searched by patterns.
     """
     if not _has_usual_quotes(options):
         return F.lit(False)
@@ -145,16 +145,16 @@ def _is_left_open(options: Mapping[str, str]) -> Column:
 
 
 def _has_backslashes(options: Mapping[str, str]) -> Column:
-    """Return whether quotes with a backslash before them leave a quoted value that does not end where its quotes do.
+    """Return whether quotes escaped by a backslash leave a quoted value that does not end at its closing quote.
 
-    Spark's parser hands over such a value with all its quotes and backslashes, as no other program reads it.
+    Spark's parser returns such a value with all its quotes and backslashes, unlike any other program.
     """
     if not _has_usual_quotes(options):
         return F.lit(False)
     separator = re.escape(options.get("sep", ","))
     single = F.replace(TEXT, F.lit('""'), F.lit(""))
-    rest = F.regexp_replace(single, rf'(?:^|(?<={separator}))\s*"[^"]*+"\s*(?={separator}|$)', "")
-    return F.contains(TEXT, F.lit('\\"')) & rest.rlike(rf'(?:^|{separator})\s*"')
+    unquoted = F.regexp_replace(single, rf'(?:^|(?<={separator}))\s*"[^"]*+"\s*(?={separator}|$)', "")
+    return F.contains(TEXT, F.lit('\\"')) & unquoted.rlike(rf'(?:^|{separator})\s*"')
 
 
 def _has_usual_quotes(options: Mapping[str, str]) -> bool:
@@ -162,7 +162,7 @@ def _has_usual_quotes(options: Mapping[str, str]) -> bool:
 
 
 def _outside_quotes() -> Column:
-    """Return the line without what stands in quotes that are closed on it."""
+    """Return the line without its quoted values."""
     return F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
 
 

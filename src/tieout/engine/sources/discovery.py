@@ -1,8 +1,8 @@
-"""The files behind a path of a contract: found, digested and looked through once before Spark reads them.
+"""Finds, digests and checks the files of a contract's path before Spark reads them.
 
-A job that meets one broken file dies as a whole, so what can be told without parsing is told here, in one
-streaming pass: whether the file can be opened, whether its compression is whole, whether a Parquet or ORC
-file has its ends.
+One broken file fails a whole job, so everything that can be checked without parsing is checked here, in one streaming
+pass: whether the file can be opened, whether its compression is complete, whether a Parquet or ORC file has its start
+and end.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tieout.engine.sources.file_faults import (
     GZIP_WINDOW,
     LEFT_OUT,
     UNFINISHED,
+    empty_archive_fault,
     is_left_out,
     is_unfinished,
-    packed_unlike_its_name,
-    taken_for_empty,
+    packing_mismatch,
     unpacked,
     without_ends,
 )
@@ -45,7 +45,7 @@ from tieout.regular_files import OF_CONTENT, opened_file, pattern_of, state_of
 from tieout.settings import unpacking
 
 DUMP: Final = "dump"
-"""The format of texts that no Spark reader is given: `opened` decodes them."""
+"""The format of texts that Spark does not read: `opened` decodes them."""
 _PACKED: Final = (".gz", ".bz2", ".zst")
 _TEXTS: Final = ("jsonl", "csv", "text")
 """The formats that Spark reads as lines of UTF-8."""
@@ -54,45 +54,45 @@ _LINKED: Final = "name what it leads to in path, or copy it into the folder"
 
 
 def inputs_of(spark: SparkSession, paths: Sequence[str], base_dir: Path, file_format: str) -> Inputs:
-    """Return the files that the paths, wildcards and folders lead to, each once, ordered by name."""
-    found: dict[str, Input] = {}
-    missing = []
+    """Return the files of the paths, wildcards and folders, each once, ordered by name."""
+    by_path: dict[str, Input] = {}
+    without_file = []
     for path in paths:
         if is_remote(path):
             files = remote_inputs(spark, path, is_text=file_format in _TEXTS)
         else:
             files = _local(path, base_dir, file_format)
-        found.update((file.path, _unless_unfinished(file, path)) for file in files)
+        by_path.update((file.path, _with_unfinished_fault(file, path)) for file in files)
         if not files:
-            missing.append(path)
-    ordered = sorted(found.values(), key=lambda file: file.name)
-    return Inputs(tuple(ordered), tuple(missing))
+            without_file.append(path)
+    ordered = sorted(by_path.values(), key=lambda file: file.name)
+    return Inputs(tuple(ordered), tuple(without_file))
 
 
-def _unless_unfinished(file: Input, path: str) -> Input:
-    """Return the file, with a fault where its name says that it holds other rows, or fewer, than it is to hold."""
+def _with_unfinished_fault(file: Input, path: str) -> Input:
+    """Return the file, with a fault if its name is that of an unfinished file or a backup."""
     is_whole = file.fault is not None or not file.size or not is_unfinished(file.name, path)
     return file if is_whole else replace(file, fault=UNFINISHED)
 
 
 def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
-    plain = base_dir.absolute() / path
+    absolute = base_dir.absolute() / path
     pattern = pattern_of(path, base_dir)
-    matches, closed = matched(plain, pattern)
+    matches, closed = matched(absolute, pattern)
     files = sorted({*closed, *(file for match in matches for file in files_in(Path(match)))})
-    if answer(plain.is_file, otherwise=True):
+    if answer(absolute.is_file, otherwise=True):
         return inputs_in(files, base_dir, file_format, None)
     folders = [Path(match) for match in matches if answer(Path(match).is_dir, otherwise=False)]
-    left_out = {path: fault for folder in folders for path, fault in passed_over_in(folder)}
-    left_out |= written_beside(files, _named_root(plain, pattern))
-    found = inputs_in(files, base_dir, file_format, _root_of(plain, pattern))
-    return found + [
-        Input(str(path), name_of(path, base_dir), "unread", fault) for path, fault in left_out.items()
+    unread = {path: fault for folder in folders for path, fault in passed_over_in(folder)}
+    unread |= written_beside(files, _named_root(absolute, pattern))
+    inputs = inputs_in(files, base_dir, file_format, _root_of(absolute, pattern))
+    return inputs + [
+        Input(str(path), name_of(path, base_dir), "unread", fault) for path, fault in unread.items()
     ]
 
 
 def inputs_in(files: Iterable[Path], base_dir: Path, file_format: str, root: Path | None) -> list[Input]:
-    """Return these local files, digested; `root` is the folder that they must lie in, None where each was named."""
+    """Return these local files, digested; they must be below `root`, or None if each was named."""
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(
             pool.map(lambda file: _as_utf8(_inspected(file, base_dir, file_format, root), file_format), files)
@@ -100,9 +100,9 @@ def inputs_in(files: Iterable[Path], base_dir: Path, file_format: str, root: Pat
 
 
 def files_in(path: Path) -> Iterator[Path]:
-    """Give the file itself, or every file below a folder but `_…` and `.…`, which Spark too sets aside.
+    """Yield the file itself, or every file below a folder except `_…` and `.…`, which Spark ignores too.
 
-    A folder that cannot be looked through is given as well, to be named: it cannot be read as a file either.
+    A folder that cannot be listed is yielded as well, so that it is reported: it cannot be read as a file either.
     """
     if not answer(path.is_dir, otherwise=False):
         yield Path(os.path.normpath(path))
@@ -111,27 +111,27 @@ def files_in(path: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(path, onerror=closed.append):
         folders[:] = [name for name in folders if not name.startswith(("_", "."))]
         yield from (Path(folder) / name for name in names if not name.startswith(("_", ".")))
-        # What lies behind a link to a folder is not looked for: the link is named instead.
+        # Links to folders are not followed: the link is reported instead.
         yield from (Path(folder) / name for name in folders if (Path(folder) / name).is_symlink())
     yield from (Path(error.filename) for error in closed)
 
 
-def _root_of(plain: Path, pattern: str) -> Path:
-    """Return the folder that the contract names, with its links followed."""
-    return _real(_named_root(plain, pattern))
+def _root_of(absolute: Path, pattern: str) -> Path:
+    """Return the folder that the contract names, with links resolved."""
+    return _real(_named_root(absolute, pattern))
 
 
-def _named_root(plain: Path, pattern: str) -> Path:
-    """Return the folder that the contract names: the path itself, or what of a pattern stands before its wildcards."""
-    if answer(plain.is_dir, otherwise=False):
-        return plain
+def _named_root(absolute: Path, pattern: str) -> Path:
+    """Return the folder that the contract names: the path itself, or the part of a pattern before its wildcards."""
+    if answer(absolute.is_dir, otherwise=False):
+        return absolute
     parts = Path(pattern).parts
     fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     return Path(*parts[:fixed])
 
 
 def _real(path: Path) -> Path:
-    """Return the path with its links followed; of one that leads to itself, or where nobody may look, the path."""
+    """Return the path with links resolved; the path itself if it links to itself, or may not be read."""
     try:
         return Path(os.path.realpath(path))
     except OSError:
@@ -139,7 +139,7 @@ def _real(path: Path) -> Path:
 
 
 def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) -> Input:
-    """Return the file, digested; `root` is the folder that it must lie in, links followed, None where it was named."""
+    """Return the file, digested; with links resolved it must be below `root`, unless that is None."""
     name = name_of(path, base_dir)
     if root is not None and not _real(path).is_relative_to(root):
         return Input(
@@ -171,20 +171,20 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
             fault = "the gzip file is cut off"
         if size and is_left_out(path.name):
             fault = LEFT_OUT
-        fault = (packed_unlike_its_name(path.name, partial(_head, path)) if is_text else None) or fault
-        fault = fault or (taken_for_empty(path.name, partial(_head, path)) if size else None)
+        fault = (packing_mismatch(path.name, partial(_head, path)) if is_text else None) or fault
+        fault = fault or (empty_archive_fault(path.name, partial(_head, path)) if size else None)
         fault = fault or (without_ends(path, size) if file_format == "parquet" else None)
         fault = fault or (fault_of_packed(path, watch) if is_text else None)
         fault = fault or (oversized_page(path, limits) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {reason_unlisted(path) or error.strerror}")
     text_digest = f"{OF_CONTENT}{watch.digest}" if is_packed else None
-    found = f"{OF_CONTENT}{digest.hexdigest()}"
-    return Input(str(path), name, found, fault, size, state=state, text_digest=text_digest)
+    content_digest = f"{OF_CONTENT}{digest.hexdigest()}"
+    return Input(str(path), name, content_digest, fault, size, state=state, text_digest=text_digest)
 
 
 def _is_text(path: Path) -> bool:
-    """Return whether the path is UTF-8; Java is handed no other."""
+    """Return whether the path is UTF-8; other paths are not passed to Java."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -193,7 +193,7 @@ def _is_text(path: Path) -> bool:
 
 
 def _as_utf8(file: Input, file_format: str) -> Input:
-    """Return the file with a copy of its text that Spark can read, where the text is in another encoding."""
+    """Return the file with a UTF-8 copy of its text for Spark, if it is in another encoding."""
     if file.fault is not None or not file.size or file_format not in (*_TEXTS, DUMP):
         return file
     path = Path(file.path)

@@ -1,9 +1,9 @@
-"""What Spark makes of a contract's expressions: columns, or why not, before any of them is worked out.
+"""Checks a contract's expressions with Spark's parser and analyser before any is evaluated.
 
-Each is parsed first, and only then analysed, since to analyse a query inside it would open the files that it names.
-What the names do not show, the analysed plan does: what is not deterministic, what stands for the session's own values
-or for the moment of the run, and what leaves out rows or looks at others. Through Spark Connect neither is at hand;
-there the contract's own rules look at the text alone.
+Each is parsed before it is analysed, because analysing a query inside it would open the files that it names. The
+analysed plan shows what names do not: non-deterministic expressions, values of the session or of the time of the run,
+and operators that filter rows or use other rows. Neither is available through Spark Connect; there only the contract's
+own rules check the text.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ _OF_THE_SESSION: Final = {
     "SparkVersion": "version",
     "VariableReference": "a variable of the session",
 }
-"""Expressions that Spark calls deterministic, and that give another value in another run or to another user."""
+"""Expressions that Spark counts as deterministic, but whose value depends on the run or the user."""
 _OF_ROWS: Final = frozenset({"Project", "Generate", "Aggregate", "LocalRelation"})
-"""The operators of a plan that leave every row: others filter, multiply, sort or number them."""
+"""The operators of a plan that keep every row: others filter, multiply, sort or number rows."""
 _OPERATORS: Final = "org.apache.spark.sql.catalyst.plans.logical."
 NOT_ANALYSED: Final = (PySparkException, Py4JJavaError)
-"""What Spark raises of an expression that it cannot parse or analyse; some of Java's own errors among them."""
+"""The errors that Spark raises for an expression that it cannot parse or analyse, including some of Java's."""
 _TOO_DEEP: Final = "StackOverflowError"
 _OF_NUMBERS: Final = re.compile("NUMERIC|INTEGRAL")
 _SHOWN_COLUMNS: Final = 40
 _NO_WORD: Final = re.compile(r"[^\w.`]")
-_NAME_OF_OTHERS: Final = re.compile(r"[\w.@$#:-]*[@$#:-][\w.@$#:-]*")
-"""What may be the name of a field in other programs, and is none in SQL, such as `@timestamp` or `id.$oid`."""
+_FOREIGN_NAME: Final = re.compile(r"[\w.@$#:-]*[@$#:-][\w.@$#:-]*")
+"""Field names of other programs that are not valid in SQL, such as `@timestamp` or `id.$oid`."""
 _TIME_AS_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-"""What names no column, and stands where a CSV file has no header."""
+"""A time as a column name: the CSV file has no header."""
 _IN_BACKTICKS: Final = "the name of a column that is no word stands in backticks: `{}`"
-_OF_WORDS: Final = ("outcome", "transaction_state", "content", "kind")
-"""Canonical columns of which the contract may say one word for all rows."""
+_CONSTANT_COLUMNS: Final = ("outcome", "transaction_state", "content", "kind")
+"""Canonical columns for which a contract may give one constant for all rows."""
 _SEPARATORS: Final = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
-"""What separates columns of CSV files, and how the contract writes it."""
+"""Separators of CSV columns, and their notation in a contract."""
 _SHOWN_TEXT: Final = 80
 _NO_ROW: Final = "it leaves out or multiplies rows"
 _METADATA: Final = "_metadata"
-_OF_BLOCKS: Final = re.compile(
+_BLOCK_METADATA: Final = re.compile(
     rf"(?<![\w.]){_METADATA}\b(?!\s*\.\s*file_(?:name|path|size|modification_time)\b)", re.IGNORECASE
 )
-"""Spark's hidden column of files, where more of it is named than what is of the whole file.
+"""Fields of Spark's hidden file metadata that are not the same for the whole file.
 
 Source: "File Metadata" of Spark SQL's guide to data sources.
 """
@@ -78,60 +78,60 @@ _MOVING: Final = "a date or time such as 'now': its value depends on when the ru
 def require_plain(
     source: DataFrame, expressions: Mapping[str, str], *, written: Callable[[str], str] = str
 ) -> None:
-    """Refuse expressions, each by its place in the contract, that are more than ones over a row's columns.
+    """Refuse expressions, keyed by their path in the contract, that use more than one row's columns.
 
-    `written` gives an expression as Spark is given it. What does not parse or analyse is left to who says why.
+    `written` returns an expression as passed to Spark. Expressions that do not parse or analyse are not refused here.
 
     Raises:
-        SourceError: naming the place, what it uses and why that is refused.
+        SourceError: with the path, the forbidden part and the reason.
     """
-    own = {f"`{name}`" for name in source.columns} | set(source.columns)
-    made = {place: text for place, text in expressions.items() if text.strip() not in own}
+    column_names = {f"`{name}`" for name in source.columns} | set(source.columns)
+    computed = {place: text for place, text in expressions.items() if text.strip() not in column_names}
     has_metadata = _METADATA in {name.lower() for name in source.columns}
-    for place, text in made.items():
-        found = refused(text) or next(_refused_in(_parsed(source.sparkSession, text)), None)
-        if found is None and not has_metadata and _OF_BLOCKS.search(text.replace("`", "")):
-            found = _BLOCKS
-        if found is not None:
-            raise SourceError(f"{place}: {refusal(found)}")
-    if made and is_classic(source.sparkSession):
-        _require_plain_plan(source, {place: written(text) for place, text in made.items()})
+    for place, text in computed.items():
+        reason = refused(text) or next(_refused_in(_parsed(source.sparkSession, text)), None)
+        if reason is None and not has_metadata and _BLOCK_METADATA.search(text.replace("`", "")):
+            reason = _BLOCKS
+        if reason is not None:
+            raise SourceError(f"{place}: {refusal(reason)}")
+    if computed and is_classic(source.sparkSession):
+        _require_plain_plan(source, {place: written(text) for place, text in computed.items()})
 
 
 def _require_plain_plan(source: DataFrame, expressions: Mapping[str, str]) -> None:
-    """Refuse expressions by the plan that Spark's analyser makes of them over the source's columns.
+    """Refuse expressions by their analysed plan over the source's columns.
 
-    Raises: what `require_plain` raises.
+    Raises: as `require_plain`.
     """
     try:
         if _refused_by_plan(source, list(expressions.values())) is None:
             return
     except NOT_ANALYSED:
-        pass  # one of them does not analyse: each is looked at by itself
+        pass  # one of them does not analyse: each is checked separately
     for place, text in expressions.items():
         try:
-            found = _refused_by_plan(source, [text])
+            reason = _refused_by_plan(source, [text])
         except NOT_ANALYSED:
             continue
-        if found is not None:
-            raise SourceError(f"{place}: {refusal(found)}")
+        if reason is not None:
+            raise SourceError(f"{place}: {refusal(reason)}")
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Return whether the session's Java is at hand, which it is not through Spark Connect."""
+    """Return whether the session's JVM is accessible, which it is not through Spark Connect."""
     return hasattr(spark, "_jsparkSession")
 
 
 def negates(spark: SparkSession, text: str) -> bool:
-    """Return whether a condition has a negation, such as `<>` or NOT IN, which a value that is missing might meet.
+    """Return whether a condition has a negation, such as `<>` or NOT IN, which a missing value might satisfy.
 
-    Through Spark Connect nobody is told.
+    Always False through Spark Connect.
     """
     return any(str(node["class"]).endswith(".Not") for node in _nodes(_parsed(spark, text)))
 
 
 def _parsed(spark: SparkSession, text: str) -> Any:
-    """Return Spark's own tree of the expression, not analysed; nothing of what is none."""
+    """Return Spark's parse tree of the expression, or nothing if it does not parse."""
     if not is_classic(spark):
         return []
     session: Any = spark._jsparkSession
@@ -155,7 +155,7 @@ def _refused_in(tree: Any) -> Iterator[str]:
 
 
 def _refused_by_plan(source: DataFrame, texts: list[str]) -> str | None:
-    """Return what the plan of these expressions over no rows has that is refused."""
+    """Return the forbidden part of the plan of these expressions over no rows, or None."""
     spark: Any = source.sparkSession._jsparkSession
     jvm: Any = source.sparkSession._jvm
     empty = spark.createDataFrame(jvm.java.util.ArrayList(), source._jdf.schema())
@@ -172,9 +172,9 @@ def _refused_by_plan(source: DataFrame, texts: list[str]) -> str | None:
 
 
 def _is_moving(optimizer: Any, plan: Any) -> bool:
-    """Return whether Spark's optimizer puts the moment of the run in the place of a text of the plan.
+    """Return whether Spark's optimizer replaces a literal of the plan by the current time.
 
-    Source: Spark's rule `SpecialDatetimeValues`; it is given the plan as the optimizer gives it to it.
+    Source: Spark's rule `SpecialDatetimeValues`, called with the same plan as by the optimizer.
     """
     replaced = _rule(optimizer, "ReplaceExpressions").apply(plan)
     return not _rule(optimizer, "SpecialDatetimeValues").apply(replaced).fastEquals(replaced)
@@ -185,10 +185,10 @@ def _rule(optimizer: Any, name: str) -> Any:
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """Give every node of a tree as Spark prints it as JSON, those of trees within it included."""
+    """Yield every node of a tree in Spark's JSON form, including nested trees."""
     if isinstance(tree, list):
-        for one in tree:
-            yield from _nodes(one)
+        for child in tree:
+            yield from _nodes(child)
     elif isinstance(tree, dict):
         if "class" in tree:
             yield tree
@@ -199,10 +199,10 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 def expressions_of(
     source: DataFrame, mapping: Mapping[str, str], place: str, names: list[str], numbers: dict[str, list[str]]
 ) -> dict[str, Column]:
-    """Return the contract's expressions by canonical column, all of them known to be ones.
+    """Return the contract's expressions by canonical column, after checking all of them.
 
     Raises:
-        SourceError: where one is not.
+        SourceError: if one is not valid.
     """
     for name, text in mapping.items():
         _require_backticks(text, f"{place}.{name}", names)
@@ -220,10 +220,10 @@ def expressions_of(
 def expression_of(
     source: DataFrame, text: str, place: str, names: list[str], numbers: dict[str, list[str]]
 ) -> Column:
-    """Return the contract's expression, known to be one over the source's columns.
+    """Return the contract's expression, after checking that it is valid over the source's columns.
 
     Raises:
-        SourceError: where it is not.
+        SourceError: if it is not.
     """
     try:
         expression = F.expr(exact(text, numbers))
@@ -237,10 +237,10 @@ def expression_of(
 
 
 def _require_backticks(text: str, place: str, names: Sequence[str]) -> None:
-    """Refuse a column's name that means something else in SQL: `order-id` is a difference, `Order ID` another name.
+    """Refuse an unquoted column name that means something else in SQL: `order-id` is a difference.
 
     Raises:
-        SourceError: where the whole expression is the name of a column, which is no word.
+        SourceError: if the whole expression is the name of a column that must be quoted.
     """
     name = text.strip()
     if name in names and _NO_WORD.search(name):
@@ -248,7 +248,7 @@ def _require_backticks(text: str, place: str, names: Sequence[str]) -> None:
 
 
 def _advice(text: str, place: str, names: Sequence[str]) -> str:
-    r"""Return what to do about an expression that names no column: how to write a name, a text, or the separator.
+    r"""Return advice for an expression that names no column: how to write a name, a text, or the separator.
 
     >>> _advice("order.id", "columns.message_id", ["order.id", "at"])
     '; the name of a column that is no word stands in backticks: `order.id`'
@@ -258,9 +258,9 @@ def _advice(text: str, place: str, names: Sequence[str]) -> str:
     '; these are values: the first line has to name the columns'
     """
     name = text.strip()
-    if name in names or _NAME_OF_OTHERS.fullmatch(name):
+    if name in names or _FOREIGN_NAME.fullmatch(name):
         return f"; {_IN_BACKTICKS.format(name if name in names else 'order-id')}"
-    if name.isalpha() and place.rpartition(".")[2] in _OF_WORDS:
+    if name.isalpha() and place.rpartition(".")[2] in _CONSTANT_COLUMNS:
         return f"; the word itself is a text in quotes of its own: \"'{name}'\""
     if any(map(_TIME_AS_NAME.match, names)):
         return "; these are values: the first line has to name the columns"
@@ -268,17 +268,17 @@ def _advice(text: str, place: str, names: Sequence[str]) -> str:
 
 
 def _cut_at(names: Sequence[str]) -> str:
-    r"""Return what cuts the one column of a CSV file into several, where its name has a separator in it.
+    r"""Return the option that splits the single column of a CSV file, if its name contains a separator.
 
     >>> _cut_at(["id;at"]), _cut_at(["id\tat"]), _cut_at(["id"])
     ("; options: {sep: ';'} cuts it", '; options: {sep: "\\t"} cuts it', '')
     """
-    found = next((mark for mark in _SEPARATORS if mark in names[0]), None) if len(names) == 1 else None
-    return "" if found is None else f"; options: {{sep: {_SEPARATORS[found]}}} cuts it"
+    separator = next((mark for mark in _SEPARATORS if mark in names[0]), None) if len(names) == 1 else None
+    return "" if separator is None else f"; options: {{sep: {_SEPARATORS[separator]}}} cuts it"
 
 
 def _error_as_written(source: DataFrame, text: str) -> PySparkException | Py4JJavaError | None:
-    """Return what is wrong with the expression before it was rewritten, so that the message quotes the contract."""
+    """Return the error of the original expression instead of the rewritten one, so that it quotes the contract."""
     try:
         source.select("*", F.expr(text))
     except NOT_ANALYSED as error:
@@ -287,49 +287,51 @@ def _error_as_written(source: DataFrame, text: str) -> PySparkException | Py4JJa
 
 
 def exact(text: str, numbers: dict[str, list[str]]) -> str:
-    """Return the contract's expression so that numbers of JSON documents are the texts that they were written as."""
+    """Return the contract's expression rewritten so that numbers in JSON documents keep their original text."""
     path = text.strip()
-    if is_path(path) and any(one.startswith(f"{path}.") for paths in numbers.values() for one in paths):
+    if is_path(path) and any(
+        other_path.startswith(f"{path}.") for paths in numbers.values() for other_path in paths
+    ):
         text = f"to_json({path})"
     return bounded_times(rewritten(exact_fields(text), numbers))
 
 
 def numbers_in(source: DataFrame) -> dict[str, list[str]]:
-    """Return the source's columns that have texts in the place of numbers, each with the paths to them."""
-    found = {field.name: field.metadata.get(NUMBERS) for field in source.schema.fields}
-    return {name: paths for name, paths in found.items() if paths}
+    """Return the source's columns with numbers stored as texts, each with their paths."""
+    paths_of_columns = {field.name: field.metadata.get(NUMBERS) for field in source.schema.fields}
+    return {name: paths for name, paths in paths_of_columns.items() if paths}
 
 
 def reason_of(error: PySparkException | Py4JJavaError, text: str) -> str:
-    """Return what is wrong with the expression, in one line."""
+    """Return the error of the expression in one line."""
     if isinstance(error, Py4JJavaError):
-        return _told_by_java(str(error.java_exception.toString()), text)
+        return _java_reason(str(error.java_exception.toString()), text)
     return _reason_of_condition(error, text)
 
 
 def _reason_of_condition(error: PySparkException, text: str) -> str:
     parameters, condition = error.getMessageParameters() or {}, error.getCondition() or ""
     if condition.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")):
-        missing = ("column", "objectName") if "COLUMN" in condition else ("function", "routineName")
-        return f"no {missing[0]} {parameters.get(missing[1], '')}".strip()
+        parameter_names = ("column", "objectName") if "COLUMN" in condition else ("function", "routineName")
+        return f"no {parameter_names[0]} {parameters.get(parameter_names[1], '')}".strip()
     if condition == "MISSING_GROUP_BY":
         return f"expected an expression over one row, found an aggregate: {_shown(text)}"
     if condition == "MISSING_AGGREGATION":
         return "it is no aggregate"
     if condition == "PARSE_SYNTAX_ERROR":
-        return f"expected Spark SQL, found {_shown(text)}: {_told(error)}"
+        return f"expected Spark SQL, found {_shown(text)}: {_reason(error)}"
     if parameters.get("inputType") == '"STRING"' and _OF_NUMBERS.search(parameters.get("requiredType", "")):
-        return f"{_told(error)}; cast the text first: cast(COLUMN as bigint)"
-    return _told(error)
+        return f"{_reason(error)}; cast the text first: cast(COLUMN as bigint)"
+    return _reason(error)
 
 
-def _told_by_java(told: str, text: str) -> str:
-    if _TOO_DEEP in told:
+def _java_reason(java_message: str, text: str) -> str:
+    if _TOO_DEEP in java_message:
         return f"expected an expression that nests less deeply, found {_shown(text)}"
-    return " ".join((told.partition(": ")[2] or told).splitlines()[0].split())
+    return " ".join((java_message.partition(": ")[2] or java_message).splitlines()[0].split())
 
 
-def _told(error: PySparkException) -> str:
+def _reason(error: PySparkException) -> str:
     return " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
 
 

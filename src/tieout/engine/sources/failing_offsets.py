@@ -1,4 +1,4 @@
-"""Which offsets of a partition cannot be read, where reading a span of them says only that one of them fails."""
+"""Finds the unreadable offsets of a partition by bisection: reading a span only shows that some offset fails."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 Span = tuple[int, int]
-"""The first offset, and the one behind the last."""
+"""The first offset, and the one after the last."""
 
 MOST: Final = 16
-"""So many records of a topic are looked for: each takes two small reads for every halving of its partition."""
+"""The most records of a topic that are searched for: each takes two small reads per halving of its partition."""
 
 
 def failing(span: Span, fails: Callable[[int, int], bool]) -> Iterator[int]:
-    """Yield the offsets in the span at which reading fails, in their order; one of them alone makes a span fail.
+    """Yield the offsets in the span at which reading fails, in order; a single one makes its span fail.
 
     >>> list(failing((0, 8), lambda first, end: first <= 2 < end or first <= 7 < end))
     [2, 7]
@@ -30,12 +30,12 @@ def failing(span: Span, fails: Callable[[int, int], bool]) -> Iterator[int]:
 
 
 def without(span: Span, offsets: Collection[int]) -> list[Span]:
-    """Return what is left of the span without these offsets, as spans that hold something.
+    """Return the span without these offsets, as spans that are not empty.
 
     >>> without((0, 8), [2, 7]), without((3, 3), []), without((3, 5), [9])
     ([(0, 2), (3, 7)], [], [(3, 5)])
     """
     first, end = span
     inside = sorted(offset for offset in offsets if first <= offset < end)
-    bounds = zip([first, *(offset + 1 for offset in inside)], [*inside, end], strict=True)
-    return [(begin, until) for begin, until in bounds if begin < until]
+    gaps = zip([first, *(offset + 1 for offset in inside)], [*inside, end], strict=True)
+    return [(start, until) for start, until in gaps if start < until]

@@ -1,4 +1,4 @@
-"""What is wrong with a file, told from its name, its first and last bytes, and what its archive unpacks to."""
+"""Finds a file's faults by its name, its first and last bytes, and its unpacked content."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Final
 from tieout.engine.sources.unpacked import Watch
 
 CHUNK: Final = 1 << 20
-"""How many bytes are read, or unpacked, at once."""
+"""The number of bytes that are read, or unpacked, at once."""
 GZIP_WINDOW: Final = 31
 _BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
-"""How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
+"""The start of a bzip2 file: the mark of a block, or of the end if it is empty."""
 _UNCHECKED: Final = (".lz4", ".snappy")
 _ARCHIVES: Final = (
     (b"\x1f\x8b", "gzip", ".gz"),
@@ -24,7 +24,7 @@ _ARCHIVES: Final = (
     (b"7z\xbc\xaf", "7z", ""),
     (b"\x04\x22\x4d\x18", "lz4", ""),
 )
-"""How packed files begin, what they are called, and how the name of one ends that Spark unpacks."""
+"""The first bytes of packed files, their names, and the suffix with which Spark unpacks them."""
 LEFT_OUT: Final = (
     "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
 )
@@ -34,7 +34,7 @@ _UNFINISHED: Final = (
     *(".tmp", ".temp", ".part", ".partial", ".inprogress", ".pending", ".crdownload", ".filepart"),
     *(".bak", ".swp", "~"),
 )
-"""How names of files end that a program is writing, and of what editors put aside."""
+"""Suffixes of files that are being written, and of editors' backups."""
 UNFINISHED: Final = (
     "files of such a name are being written, or were put aside: rename it once it is whole, take it away, or end path "
     "as its name ends"
@@ -42,7 +42,7 @@ UNFINISHED: Final = (
 
 
 def is_unfinished(name: str, path: str) -> bool:
-    """Return whether a file that a path leads to has an unfinished file's or a backup's name, which the path has not.
+    """Return whether a file of a path has the name of an unfinished file or a backup, unless the path itself has it.
 
     >>> [is_unfinished(name, "out/*") for name in ("out/a.jsonl", "out/a.jsonl.tmp", "out/a.jsonl~")]
     [False, True, True]
@@ -53,7 +53,7 @@ def is_unfinished(name: str, path: str) -> bool:
 
 
 def is_left_out(name: str) -> bool:
-    """Return whether Spark passes over a file of this name without a word, even where its path is given.
+    """Return whether Spark silently ignores a file of this name, even if its path is given.
 
     >>> [is_left_out(name) for name in ("_late.jsonl", ".late.jsonl", "x._COPYING_", "late_.jsonl", "_metadata")]
     [True, True, True, False, False]
@@ -64,7 +64,7 @@ def is_left_out(name: str) -> bool:
 
 
 def unpacked(archive: Any, chunk: bytes, watch: Watch) -> tuple[Any, str | None]:
-    """Check the chunk as the archive's next part; a gzip file may be several, one after another."""
+    """Check the chunk as the archive's next part; a gzip file may consist of several concatenated members."""
     try:
         while chunk:
             if archive.eof:
@@ -80,12 +80,12 @@ def unpacked(archive: Any, chunk: bytes, watch: Watch) -> tuple[Any, str | None]
     return archive, None
 
 
-def taken_for_empty(name: str, head: Callable[[], bytes]) -> str | None:
-    """Return what is wrong with a file that Spark may read as an empty one, without an error.
+def empty_archive_fault(name: str, head: Callable[[], bytes]) -> str | None:
+    """Return the fault of a packed file that Spark may read as empty, without an error.
 
-    >>> taken_for_empty("a.jsonl.bz2", lambda: b'{"id": 1}')
+    >>> empty_archive_fault("a.jsonl.bz2", lambda: b'{"id": 1}')
     'not a bzip2 file, which its name says it is'
-    >>> taken_for_empty("a.jsonl.gz", lambda: b"") is None
+    >>> empty_archive_fault("a.jsonl.gz", lambda: b"") is None
     True
     """
     ending = next((ending for ending in (".bz2", *_UNCHECKED) if name.endswith(ending)), None)
@@ -98,22 +98,24 @@ def taken_for_empty(name: str, head: Callable[[], bytes]) -> str | None:
     return None
 
 
-def packed_unlike_its_name(name: str, head: Callable[[], bytes]) -> str | None:
-    r"""Return what is wrong with a file of text that is packed and not so called, or the other way round.
+def packing_mismatch(name: str, head: Callable[[], bytes]) -> str | None:
+    r"""Return the fault of a text file that is packed without the suffix, or has the suffix without being packed.
 
-    >>> packed_unlike_its_name("a.jsonl", lambda: b"PK\x03\x04")
+    >>> packing_mismatch("a.jsonl", lambda: b"PK\x03\x04")
     'a zip file; expected text, or text packed as gz, bz2 or zst: unpack it'
-    >>> packed_unlike_its_name("a.jsonl", lambda: b"{}"), packed_unlike_its_name("a.gz", lambda: b"")
+    >>> packing_mismatch("a.jsonl", lambda: b"{}"), packing_mismatch("a.gz", lambda: b"")
     (None, None)
     """
     first = head()
     kind, ending = next(
         ((kind, ending) for begins, kind, ending in _ARCHIVES if first.startswith(begins)), ("", "")
     )
-    called = next((each for _, each, own in _ARCHIVES if own and name.lower().endswith(own)), "")
-    if called and first and kind != called:
-        return f"not a {called} file, which its name says it is"
-    if kind and kind != called:
+    named_kind = next(
+        (archive for _, archive, suffix in _ARCHIVES if suffix and name.lower().endswith(suffix)), ""
+    )
+    if named_kind and first and kind != named_kind:
+        return f"not a {named_kind} file, which its name says it is"
+    if kind and kind != named_kind:
         advice = f"let its name end in {ending}" if ending else "unpack it"
         article = "an" if kind in ("xz", "lz4") else "a"
         return f"{article} {kind} file; expected text, or text packed as gz, bz2 or zst: {advice}"
@@ -121,7 +123,7 @@ def packed_unlike_its_name(name: str, head: Callable[[], bytes]) -> str | None:
 
 
 def without_ends(path: Path, size: int) -> str | None:
-    """Return what is wrong where a Parquet file lacks the four letters that it begins and ends with."""
+    """Return the fault of a Parquet file that lacks the magic bytes at its start or end."""
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(max(0, size - 4))

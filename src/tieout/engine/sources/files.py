@@ -46,7 +46,7 @@ from tieout.errors import SourceError
 
 _SAME_NAME: Final = "COLUMN_ALREADY_EXISTS"
 _SHOWN: Final = 80
-_TWICE: Final = "a key stands twice in one of its objects"
+_DUPLICATE_KEY: Final = "a key stands twice in one of its objects"
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
 
 _NO_CODEC: Final = re.compile(r"\.compress\.(?P<codec>\w+)Codec was not found")
@@ -56,15 +56,15 @@ _OTHER_CODEC: Final = (
 
 
 def read(spec: FilesSource, request: Request) -> Reading:
-    """Return the rows of all files behind the paths; what cannot be read is counted and named.
+    """Return the rows of all files of the paths; unreadable rows and files are counted and named.
 
-    JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row, and told as what
-    it is. CSV values are text; a quote within quotes is doubled unless `options.escape` says otherwise. A key
-    that stands twice in a JSON object says two things: its file does not read.
+    JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row, and reported as such.
+    CSV values are text; a quote within quotes is doubled unless `options.escape` says otherwise. A file with a
+    duplicate key in a JSON object is unreadable.
 
     Raises:
-        SourceError: for files that are a table's, for what is no table although
-            the contract says so, and where Spark reads other files than were digested.
+        SourceError: for files of a table, for a path that is not the declared table, and if Spark reads other files
+            than were digested.
     """
     if spec.is_table:
         return read_tables(spec, request)
@@ -74,13 +74,13 @@ def read(spec: FilesSource, request: Request) -> Reading:
 
 
 def _refuse_chosen_files(spec: FilesSource, request: Request, inputs: Inputs) -> None:
-    """Refuse files of which something beside them says which ones count.
+    """Refuse files of a folder whose metadata says which files count.
 
-    Of a table some Parquet files are of earlier versions, whose rows it no longer has; of a file sink of Structured
-    Streaming some are of batches that were never committed. Tables are looked for on this machine alone.
+    Some Parquet files of a table belong to earlier versions; some files of Structured Streaming's file sink belong to
+    batches that were never committed. Tables are detected on this machine only.
 
     Raises:
-        SourceError: naming the folder.
+        SourceError: with the folder.
     """
     local = {Path(file.path).parent for file in inputs.files if not is_remote(file.path)}
     remote = next((file.path for file in inputs.files if f"/{SINK_MANIFEST}/" in file.path), None)
@@ -89,12 +89,12 @@ def _refuse_chosen_files(spec: FilesSource, request: Request, inputs: Inputs) ->
     for folder in sorted({folder for parent in local for folder in (parent, *parent.parents)}):
         if is_sink_folder(folder):
             _refuse_sink(request, name_of(folder, request.base_dir))
-        found = table_format(folder) if spec.format == "parquet" else None
-        if found is not None:
+        table = table_format(folder) if spec.format == "parquet" else None
+        if table is not None:
             raise SourceError(
                 f"{request.place}: expected Parquet files that are no table's, found those of the "
-                f"{CALLED[found]} table "
-                f"{name_of(folder, request.base_dir)}, removed ones included; read it with format: {found}"
+                f"{CALLED[table]} table "
+                f"{name_of(folder, request.base_dir)}, removed ones included; read it with format: {table}"
             )
 
 
@@ -106,9 +106,9 @@ def _refuse_sink(request: Request, name: str) -> None:
 
 
 def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
-    """Return the rows of these files, of which somebody else said that they are the ones to read.
+    """Return the rows of these files, which the caller has selected.
 
-    Raises: what `read` raises.
+    Raises: as `read`.
     """
     if spec.format == "csv":
         inputs = with_header_faults(request, inputs, spec.reader_options)
@@ -162,16 +162,16 @@ def _columnar_rows(
     request: Request, file_format: str, files: Sequence[Input], options: Mapping[str, str]
 ) -> DataFrame:
     parts = [
-        with_lacking(_of_one_shape(request, file_format, members, options), lacks)
+        with_lacking(_by_content_columns(request, file_format, members, options), lacks)
         for lacks, members in columnar_groups(request, file_format, files)
     ]
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
 
 
-def _of_one_shape(
+def _by_content_columns(
     request: Request, file_format: str, files: Sequence[Input], options: Mapping[str, str]
 ) -> DataFrame:
-    """Return the rows of files that all have the columns that contents are made of, or all lack them."""
+    """Return the rows of files that all have the columns of the content, or all lack them."""
     if file_format != "parquet":
         return _columnar_part(request, file_format, files, options, None)
     parts = []
@@ -183,10 +183,10 @@ def _of_one_shape(
 
 
 def _readable(request: Request, files: Sequence[Input]) -> Iterator[tuple[Columns, list[Input]]]:
-    """Give the Parquet files in groups with the columns that Spark reads of them; UUIDs that are used as text.
+    """Yield groups of Parquet files with the columns that Spark reads of them, and UUIDs that are used as text.
 
     Raises:
-        SourceError: where the contract uses a column that Spark refuses and that no text stands for.
+        SourceError: if the contract uses a column that Spark cannot read and that has no text form.
     """
     for columns, members in by_columns(request.spark, files):
         used = [(name, kind) for name, kind in columns.refused if request.uses(name)]
@@ -213,26 +213,26 @@ def _columnar_part(
 ) -> DataFrame:
     reader = request.spark.read.format(file_format).options(**{"mergeSchema": "true", **options})
     source = (reader if schema is None else reader.schema(schema)).load([file.read_path for file in files])
-    nothing: DataType = StringType()
-    own = [F.col(f"`{name.replace('`', '``')}`") for name in source.columns if not is_reserved(name)]
+    text_type: DataType = StringType()
+    data_columns = [F.col(f"`{name.replace('`', '``')}`") for name in source.columns if not is_reserved(name)]
     return within_reach(of_these_files(source, files), request.reach).select(
-        *own,
+        *data_columns,
         uri_of(source, files).alias(FILE),
-        F.lit(None).cast(nothing).alias(TEXT),
+        F.lit(None).cast(text_type).alias(TEXT),
         block_of(source).alias(BLOCK),
         F.monotonically_increasing_id().cast(LongType()).alias(ROW),
-        F.lit(None).cast(nothing).alias(FAULT),
+        F.lit(None).cast(text_type).alias(FAULT),
     )
 
 
 def _checked(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
-    """Return the inputs after each was read through by itself; those that Spark gives up on carry a fault."""
+    """Return the inputs after reading each separately; those that Spark fails on have a fault."""
     files = tuple(file if file.fault else _read_through(spec, request, file) for file in inputs.files)
     return Inputs(files, inputs.missing)
 
 
 def _of_one_type(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
-    """Return the inputs; a columnar file of which a column has another type than in an earlier one carries a fault."""
+    """Return the inputs; a columnar file with a column of another type than in an earlier file has a fault."""
     types: dict[str, tuple[str, str]] = {}
     files = []
     for file in inputs.files:
@@ -240,16 +240,18 @@ def _of_one_type(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
             files.append(file)
             continue
         rows = _columnar_rows(replace(request, reach=None), spec.format, [file], {})
-        own = {field.name.lower(): (field.dataType.simpleString(), file.name) for field in rows.schema}
-        other = next(
-            (name for name, (kind, _) in own.items() if types.get(name, (kind, ""))[0] != kind), None
+        file_types = {field.name.lower(): (field.dataType.simpleString(), file.name) for field in rows.schema}
+        mismatched = next(
+            (name for name, (kind, _) in file_types.items() if types.get(name, (kind, ""))[0] != kind), None
         )
-        if other is None:
-            types = {**own, **types}
+        if mismatched is None:
+            types = {**file_types, **types}
             files.append(file)
         else:
-            (kind, _), (known, first) = own[other], types[other]
-            fault = f"expected column {other} as {known[:_SHOWN]}, as in {first}, found {kind[:_SHOWN]}"
+            (kind, _), (first_kind, first) = file_types[mismatched], types[mismatched]
+            fault = (
+                f"expected column {mismatched} as {first_kind[:_SHOWN]}, as in {first}, found {kind[:_SHOWN]}"
+            )
             files.append(replace(file, fault=fault))
     return Inputs(tuple(files), inputs.missing)
 
@@ -265,18 +267,20 @@ def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return replace(file, fault=_TWICE if _condition(error) == _SAME_NAME else _unreadable(str(error)))
+        return replace(
+            file, fault=_DUPLICATE_KEY if _condition(error) == _SAME_NAME else _unreadable(str(error))
+        )
     return file
 
 
 def _unreadable(error: str) -> str:
-    """Return why a file does not read through: for want of what unpacks it, or for a reason of its own.
+    """Return why a file is unreadable: its codec is not available, or another reason.
 
     >>> _unreadable("Class org.apache.hadoop.io.compress.BrotliCodec was not found").partition(":")[0]
     'it is packed with Brotli, which Spark does not unpack here'
     """
-    found = _NO_CODEC.search(error)
-    return _OTHER_CODEC.format(found["codec"]) if found else _DOES_NOT_READ
+    codec = _NO_CODEC.search(error)
+    return _OTHER_CODEC.format(codec["codec"]) if codec else _DOES_NOT_READ
 
 
 def _condition(error: Exception) -> str | None:

@@ -1,7 +1,7 @@
-"""The reader of the kind `flink_checkpoints`: where a Flink job's Kafka source stood in each checkpoint.
+"""The reader of the kind `flink_checkpoints`: the positions of a Flink job's Kafka source in each checkpoint.
 
-A position is committed once its checkpoint is complete: a restart goes on from there, whatever the consumer group says.
-The files hold no time, so it is that of `_metadata`, where the checkpoints are the job's own.
+A position is committed once its checkpoint is complete: a restart continues from there, not from the consumer group's
+offsets. The files contain no time, so it is that of `_metadata`, if the checkpoints are the job's own.
 """
 
 from __future__ import annotations
@@ -35,93 +35,100 @@ from tieout.engine.systems.json_texts import FormatError
 from tieout.errors import SourceError
 
 _PREFIX: Final = "Source: "
-_AT_ONCE: Final = (
+_CONCURRENT_JOBS: Final = (
     "{}-{}: job {} and job {} wrote checkpoints by turns, so that both ran at once: expected the positions of one; "
     "name its own folder in path"
 )
 
 
 def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
-    """Return one row for each partition of each complete checkpoint.
+    """Return one row per partition of each complete checkpoint.
 
     Raises:
-        SourceError: where the contract uses the source for another ledger than one of positions, where several
-            operators read Kafka and it names none, and for a path that is not on a file system of this machine.
+        SourceError: if the contract uses the source for a ledger without positions, several operators read Kafka and
+            it names none, or the path is not on a file system of this machine.
     """
     require_position_ledger(spec.kind, request)
     folder = local_folder(request, spec.path)
-    found = checkpoints_in(folder, request.base_dir, SOURCE_STATE, has_own_times=spec.has_own_times)
-    if not found.files:
-        absent = found.faults or (f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata",)
+    checkpoints = checkpoints_in(folder, request.base_dir, SOURCE_STATE, has_own_times=spec.has_own_times)
+    if not checkpoints.files:
+        absent = checkpoints.faults or (
+            f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata",
+        )
         return Reading(
             None,
             is_present=folder.exists(),
             read_at=request.now,
             unparsed_inputs=1,
-            notes=(*absent, *found.notes),
+            notes=(*absent, *checkpoints.notes),
         )
-    source = spec.source or _only_source(found.read, request)
+    source = spec.source or _only_source(checkpoints.read, request)
     read: list[tuple[ReadCheckpoint, list[Position]]] = []
-    faults = list(found.faults)
-    for one in found.read:
+    faults = list(checkpoints.faults)
+    for checkpoint in checkpoints.read:
         try:
-            positions = list(_positions(one, source))
+            positions = list(_positions(checkpoint, source))
         except FormatError as error:
-            faults.append(f"{one.file.input.name}: {error}")
+            faults.append(f"{checkpoint.file.input.name}: {error}")
             continue
-        read.append((one, positions))
-    # The times of a copy are those of its copying, by turns or not.
-    shared = {} if copied_in(found.read) is not None else _read_at_once(read)
+        read.append((checkpoint, positions))
+    # The times of a copy are those of copying, so they do not show concurrent jobs.
+    shared = {} if copied_in(checkpoints.read) is not None else _shared_partitions(read)
     rows = [
-        position_row(request, each, one.file.uri, place)
-        for one, positions in read
-        for place, each in enumerate(positions)
-        if (each.topic, each.partition) not in shared
+        position_row(request, position, checkpoint.file.uri, place)
+        for checkpoint, positions in read
+        for place, position in enumerate(positions)
+        if (position.topic, position.partition) not in shared
     ]
-    return _reading(spec, request, found, rows, (*faults, *shared.values()))
+    return _reading(spec, request, checkpoints, rows, (*faults, *shared.values()))
 
 
-def _read_at_once(read: Iterable[tuple[ReadCheckpoint, list[Position]]]) -> dict[tuple[str, int], str]:
-    """Return in words which partitions a job read while another one did; one that is restarted begins behind its end.
+def _shared_partitions(read: Iterable[tuple[ReadCheckpoint, list[Position]]]) -> dict[tuple[str, int], str]:
+    """Return notes on partitions that two jobs read at the same time; a restarted job starts after the other's end.
 
-    Whose position is whose nobody says: none of such a partition is the judged job's for certain.
+    Positions of such a partition cannot be attributed to one job, so none is used.
     """
     spans: dict[tuple[str, int], dict[str, tuple[datetime, datetime]]] = {}
-    for one, positions in read:
-        at = one.file.modified_at
-        if one.job is None or at is None:
+    for checkpoint, positions in read:
+        at = checkpoint.file.modified_at
+        if checkpoint.job is None or at is None:
             continue
         for each in positions:
             jobs = spans.setdefault((each.topic, each.partition), {})
-            first, last = jobs.get(one.job, (at, at))
-            jobs[one.job] = min(first, at), max(last, at)
-    found = {}
+            first, last = jobs.get(checkpoint.job, (at, at))
+            jobs[checkpoint.job] = min(first, at), max(last, at)
+    notes = {}
     for place, jobs in sorted(spans.items()):
         in_order = sorted(jobs.items(), key=lambda job: job[1])
         for (before, (_, last)), (after, (first, _)) in pairwise(in_order):
             if first < last:
-                found[place] = _AT_ONCE.format(*place, before, after)
-    return found
+                notes[place] = _CONCURRENT_JOBS.format(*place, before, after)
+    return notes
 
 
 def _reading(
     spec: FlinkCheckpointsSource,
     request: Request,
-    found: Checkpoints,
+    checkpoints: Checkpoints,
     rows: list[tuple[object, ...]],
     faults: tuple[str, ...],
 ) -> Reading:
     taken_at = spec.taken_time(request.now)
-    begins_at = None if found.begins is None else found.begins.at or taken_at
-    gone = () if found.begins is None else (_not_retained(found.begins),)
+    begins_at = None if checkpoints.begins is None else checkpoints.begins.at or taken_at
+    gone = () if checkpoints.begins is None else (_not_retained(checkpoints.begins),)
     return Reading(
         rows=position_rows(request.spark, rows),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
-        size=sum(file.input.size for file in found.files),
-        digests=tuple(f"{file.input.digest}  {file.input.name}" for file in found.files),
+        size=sum(file.input.size for file in checkpoints.files),
+        digests=tuple(f"{file.input.digest}  {file.input.name}" for file in checkpoints.files),
         unparsed_inputs=len(faults),
-        notes=(*shortened(faults), *shortened(found.notes), *gone, *shortened(tuple(shown_jobs(found.read)))),
+        notes=(
+            *shortened(faults),
+            *shortened(checkpoints.notes),
+            *gone,
+            *shortened(tuple(shown_jobs(checkpoints.read))),
+        ),
         complete_until=taken_at,
         complete_from=begins_at,
     )
@@ -135,13 +142,18 @@ def _not_retained(first: ReadCheckpoint) -> str:
 
 
 def _only_source(read: Iterable[ReadCheckpoint], request: Request) -> str | None:
-    """Return the uid or the name of the operator that reads Kafka, None where none does.
+    """Return the uid or the name of the operator that reads Kafka, None if none does.
 
     Raises:
-        SourceError: where several do.
+        SourceError: if several do.
     """
     names = sorted(
-        {state.uid or state.operator for one in read for state in one.states if reads_kafka(state)}
+        {
+            state.uid or state.operator
+            for checkpoint in read
+            for state in checkpoint.states
+            if reads_kafka(state)
+        }
     )
     if len(names) > 1:
         raise SourceError(
@@ -150,33 +162,37 @@ def _only_source(read: Iterable[ReadCheckpoint], request: Request) -> str | None
     return names[0] if names else None
 
 
-def _positions(one: ReadCheckpoint, source: str | None) -> Iterator[Position]:
-    """Yield the position of each partition that the source has begun to read.
+def _positions(checkpoint: ReadCheckpoint, source: str | None) -> Iterator[Position]:
+    """Yield the position of each partition that the source has started to read.
 
     Raises:
-        FormatError: where the checkpoint has no such source, or its state cannot be read.
+        FormatError: if the checkpoint has no such source, or its state cannot be read.
     """
-    states = [state for state in one.states if source in (state.uid, state.operator, _plain(state))]
+    states = [
+        state for state in checkpoint.states if source in (state.uid, state.operator, _without_prefix(state))
+    ]
     if not states:
-        told = "that reads Kafka" if source is None else source
-        raise FormatError(f"expected an operator {told}, found none that keeps positions of a source")
-    known: set[tuple[str, int]] = set()
+        description = "that reads Kafka" if source is None else source
+        raise FormatError(f"expected an operator {description}, found none that keeps positions of a source")
+    partitions: set[tuple[str, int]] = set()
     for state in states:
         for element in state.elements(SOURCE_STATE):
             split = split_position(element)
-            if (split.topic, split.partition) in known:
+            if (split.topic, split.partition) in partitions:
                 raise FormatError(
                     f"expected each partition once, found {split.topic}-{split.partition} twice"
                 )
-            known.add((split.topic, split.partition))
+            partitions.add((split.topic, split.partition))
             if split.offset is not None:
-                yield _position(one, split)
+                yield _position(checkpoint, split)
 
 
-def _plain(state: OperatorState) -> str:
-    """Return the source's name as the job gives it, without what Flink writes before it."""
+def _without_prefix(state: OperatorState) -> str:
+    """Return the source's name as the job gives it, without Flink's prefix."""
     return state.operator.removeprefix(_PREFIX)
 
 
-def _position(one: ReadCheckpoint, split: SplitPosition) -> Position:
-    return Position(split.topic, split.partition, None, split.offset, one.at, json.dumps(one.metadata))
+def _position(checkpoint: ReadCheckpoint, split: SplitPosition) -> Position:
+    return Position(
+        split.topic, split.partition, None, split.offset, checkpoint.at, json.dumps(checkpoint.metadata)
+    )

@@ -1,7 +1,7 @@
-"""The checkpoints and savepoints of a Flink job below a folder, each read once: for the readers of what they hold.
+"""Reads the checkpoints and savepoints of a Flink job below a folder, each once.
 
-A checkpoint is complete when its folder has `_metadata`. Flink deletes older ones than it retains, so what is gone by
-the time it is read was replaced by a newer one: then the folder is looked through again.
+A checkpoint is complete when its folder has `_metadata`. Flink deletes checkpoints beyond its retention, so one that
+disappears before it is read was replaced by a newer one: then the folder is listed again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tieout.engine.systems.json_texts import FormatError
 
 _METADATA: Final = "_metadata"
 _CHECKPOINT: Final = re.compile(r"chk-[0-9]+")
-_OTHERS: Final = ("shared", "taskowned")
-"""Folders beside those of a job's checkpoints, which hold keyed state."""
+_SHARED_FOLDERS: Final = ("shared", "taskowned")
+"""Folders with keyed state, next to those of a job's checkpoints."""
 _DEEPEST: Final = 4
 _MOST_CHECKPOINTS: Final = 10_000
 _MOST_BYTES: Final = 256 << 20
-"""How much the files of all checkpoints may be together."""
+"""The most bytes of all checkpoint files in total."""
 _TRIES: Final = 3
 _TOO_FAST: Final = (
     "{}: checkpoints are replaced faster than they are read; copy the folder, and judge the copy"
@@ -44,9 +44,9 @@ _COPIED: Final = (
 
 @dataclass(frozen=True)
 class ReadCheckpoint:
-    """One checkpoint or savepoint: its folder, its number, its states, and when it was complete.
+    """One checkpoint or savepoint: its folder, its number, its states, and when it was completed.
 
-    `job` is the job's id, None for a savepoint, whose folder does not say it.
+    `job` is the job's id, None for a savepoint, whose folder does not contain it.
     """
 
     folder: Path
@@ -58,16 +58,16 @@ class ReadCheckpoint:
 
     @property
     def metadata(self) -> dict[str, str | int]:
-        """What a position of this checkpoint says of where it is from."""
+        """The metadata of positions from this checkpoint."""
         place = {"savepoint": self.folder.name} if self.job is None else {"job": self.job}
         return {**place, "checkpoint": self.number}
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """What lies below a folder: the checkpoints in order, the files that were read, and what is wrong or worth saying.
+    """The content of a folder: the checkpoints in order, the files that were read, faults and notes.
 
-    `begins` is the first checkpoint from which on none is missing, None where none is missing at all.
+    `begins` is the first checkpoint after which none is missing, None if none is missing at all.
     """
 
     read: tuple[ReadCheckpoint, ...]
@@ -78,33 +78,33 @@ class Checkpoints:
 
 
 def checkpoints_in(folder: Path, base_dir: Path, state: str, *, has_own_times: bool) -> Checkpoints:
-    """Return the checkpoints below the folder, each with the states of the operators that keep one of this name."""
+    """Return the checkpoints below the folder, each with the states of the operators that have one of this name."""
     for _ in range(_TRIES):
-        found, incomplete, unseen = _listed(folder, base_dir)
+        folders, incomplete, unseen = _listed(folder, base_dir)
         try:
-            read, files, faults = _read(found[:_MOST_CHECKPOINTS], base_dir, state)
+            read, files, faults = _read(folders[:_MOST_CHECKPOINTS], base_dir, state)
         except FileNotFoundError:
             continue
         break
     else:
         return Checkpoints((), (), (_TOO_FAST.format(name_of(folder, base_dir)),), (), None)
-    if len(found) > _MOST_CHECKPOINTS:
+    if len(folders) > _MOST_CHECKPOINTS:
         faults.append(
-            f"{name_of(folder, base_dir)}: expected at most {_MOST_CHECKPOINTS} checkpoints, found {len(found)}"
+            f"{name_of(folder, base_dir)}: expected at most {_MOST_CHECKPOINTS} checkpoints, found {len(folders)}"
         )
     notes = [f"{name_of(path, base_dir)}: has no {_METADATA}, so it is not complete" for path in incomplete]
-    read, doubled = _once(read, base_dir)
-    notes += doubled
+    read, copy_notes = _without_copies(read, base_dir)
+    notes += copy_notes
     copied = copied_in(read) if has_own_times else None
     if copied is not None:
         notes.append(_COPIED.format(copied.file.input.name))
     if copied is not None or not has_own_times:
-        read = [replace(one, at=None) for one in read]
-    return Checkpoints(tuple(read), tuple(files), (*faults, *unseen), tuple(notes), _begins(read))
+        read = [replace(checkpoint, at=None) for checkpoint in read]
+    return Checkpoints(tuple(read), tuple(files), (*faults, *unseen), tuple(notes), _first_retained(read))
 
 
 def _listed(folder: Path, base_dir: Path) -> tuple[list[Path], list[Path], list[str]]:
-    """Return the folders with metadata, those of checkpoints without, and which folders cannot be looked into."""
+    """Return the folders with metadata, those of checkpoints without, and the folders that cannot be listed."""
     complete, incomplete, unseen = [], [], []
 
     def note(error: OSError) -> None:
@@ -112,16 +112,18 @@ def _listed(folder: Path, base_dir: Path) -> tuple[list[Path], list[Path], list[
             unseen.append(f"{name_of(Path(error.filename), base_dir)}: cannot be read: {error.strerror}")
 
     for place, folders, names in os.walk(folder, onerror=note):
-        here = Path(place)
-        is_checkpoint = _CHECKPOINT.fullmatch(here.name) is not None
+        path = Path(place)
+        is_checkpoint = _CHECKPOINT.fullmatch(path.name) is not None
         if _METADATA in (*names, *folders):
-            complete.append(here)
+            complete.append(path)
         elif is_checkpoint:
-            incomplete.append(here)
-        if is_checkpoint or _METADATA in names or len(here.relative_to(folder).parts) == _DEEPEST:
+            incomplete.append(path)
+        if is_checkpoint or _METADATA in names or len(path.relative_to(folder).parts) == _DEEPEST:
             folders.clear()
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _OTHERS)
-        links = [here / name for name in folders if (here / name).is_symlink()]
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name not in _SHARED_FOLDERS
+        )
+        links = [path / name for name in folders if (path / name).is_symlink()]
         unseen += [f"{name_of(link, base_dir)}: {_LINKED}" for link in links]
     return complete, incomplete, unseen
 
@@ -129,10 +131,10 @@ def _listed(folder: Path, base_dir: Path) -> tuple[list[Path], list[Path], list[
 def _read(
     folders: Iterable[Path], base_dir: Path, state: str
 ) -> tuple[list[ReadCheckpoint], list[SmallFile], list[str]]:
-    """Return the checkpoints in order of time and number, all files that were read, and what is wrong with them.
+    """Return the checkpoints in order of time and number, all files that were read, and their faults.
 
     Raises:
-        FileNotFoundError: where a checkpoint is gone.
+        FileNotFoundError: if a checkpoint was deleted.
     """
     read: list[ReadCheckpoint] = []
     files: list[SmallFile] = []
@@ -140,8 +142,8 @@ def _read(
     for folder in folders:
         path = folder / _METADATA
         path.lstat()
-        left = _MOST_BYTES - sum(len(file.content) for file in files)
-        file = small_file(path, base_dir, folder, min(left, MOST_BYTES))
+        bytes_left = _MOST_BYTES - sum(len(file.content) for file in files)
+        file = small_file(path, base_dir, folder, min(bytes_left, MOST_BYTES))
         files.append(file)
         if file.input.fault is not None:
             faults.append(f"{file.input.name}: {file.input.fault}")
@@ -150,34 +152,44 @@ def _read(
             read.append(_checkpoint(folder, file, base_dir, state, files))
         except FormatError as error:
             faults.append(f"{file.input.name}: {error}")
-    return sorted(read, key=_turn), [replace(file, content=b"") for file in files], faults
+    return sorted(read, key=_order), [replace(file, content=b"") for file in files], faults
 
 
 def _checkpoint(
     folder: Path, file: SmallFile, base_dir: Path, state: str, files: list[SmallFile]
 ) -> ReadCheckpoint:
-    """Return what the metadata says; files of states that are beside it are added to those that were read."""
-    found = checkpoint_in(file.content)
+    """Return the checkpoint of the metadata; separate files of states are added to `files`."""
+    metadata = checkpoint_in(file.content)
     is_checkpoint = _CHECKPOINT.fullmatch(folder.name) is not None
-    if is_checkpoint and folder.name != f"chk-{found.number}":
-        raise FormatError(f"expected checkpoint {folder.name.removeprefix('chk-')}, found {found.number}")
-    keeping = {(one.operator, one.uid) for one in found.states if state in one.offsets}
+    if is_checkpoint and folder.name != f"chk-{metadata.number}":
+        raise FormatError(f"expected checkpoint {folder.name.removeprefix('chk-')}, found {metadata.number}")
+    keeping = {
+        (operator_state.operator, operator_state.uid)
+        for operator_state in metadata.states
+        if state in operator_state.offsets
+    }
     states = []
-    for one in found.states:
-        if (one.operator, one.uid) in keeping:
-            if state not in one.offsets:
-                raise FormatError(_NO_STATE.format(state, one.subtask, shown(one.operator)))
-            states.append(one if one.file is None else _loaded(one, one.file, folder, base_dir, files))
+    for operator_state in metadata.states:
+        if (operator_state.operator, operator_state.uid) in keeping:
+            if state not in operator_state.offsets:
+                raise FormatError(
+                    _NO_STATE.format(state, operator_state.subtask, shown(operator_state.operator))
+                )
+            states.append(
+                operator_state
+                if operator_state.file is None
+                else _loaded(operator_state, operator_state.file, folder, base_dir, files)
+            )
     job = folder.parent.name if is_checkpoint else None
-    return ReadCheckpoint(folder, found.number, job, tuple(states), file, file.modified_at)
+    return ReadCheckpoint(folder, metadata.number, job, tuple(states), file, file.modified_at)
 
 
 def _loaded(
     state: OperatorState, name: str, folder: Path, base_dir: Path, files: list[SmallFile]
 ) -> OperatorState:
-    """Return a state whose content was in a file beside the metadata."""
-    left = _MOST_BYTES - sum(len(file.content) for file in files)
-    file = small_file(folder / name, base_dir, folder, min(left, MOST_BYTES))
+    """Return a state whose content is in a file next to the metadata."""
+    bytes_left = _MOST_BYTES - sum(len(file.content) for file in files)
+    file = small_file(folder / name, base_dir, folder, min(bytes_left, MOST_BYTES))
     files.append(file)
     if file.input.fault is not None:
         raise FormatError(
@@ -186,64 +198,73 @@ def _loaded(
     return replace(state, content=file.content, file=None)
 
 
-def _turn(one: ReadCheckpoint) -> tuple[str, int, str]:
-    return ("" if one.at is None else one.at.isoformat(timespec="milliseconds"), one.number, str(one.folder))
+def _order(checkpoint: ReadCheckpoint) -> tuple[str, int, str]:
+    return (
+        "" if checkpoint.at is None else checkpoint.at.isoformat(timespec="milliseconds"),
+        checkpoint.number,
+        str(checkpoint.folder),
+    )
 
 
 def _of_jobs(read: Iterable[ReadCheckpoint]) -> dict[str, list[ReadCheckpoint]]:
-    """Return the checkpoints of each job by number, in the order of the jobs' first; a savepoint stands by itself."""
+    """Return the checkpoints of each job by number, in the order of first checkpoints; a savepoint is separate."""
     jobs: dict[str, list[ReadCheckpoint]] = {}
-    for one in read:
-        jobs.setdefault(one.job or str(one.folder), []).append(one)
-    return {job: sorted(some, key=lambda one: one.number) for job, some in jobs.items()}
+    for checkpoint in read:
+        jobs.setdefault(checkpoint.job or str(checkpoint.folder), []).append(checkpoint)
+    return {
+        job: sorted(checkpoints, key=lambda checkpoint: checkpoint.number)
+        for job, checkpoints in jobs.items()
+    }
 
 
 def copied_in(read: Iterable[ReadCheckpoint]) -> ReadCheckpoint | None:
-    """Return a checkpoint whose file is older than one before it in its job; None where there is none."""
-    for some in _of_jobs(read).values():
-        for before, after in pairwise(some):
+    """Return a checkpoint whose file is older than that of an earlier one of its job, or None."""
+    for of_job in _of_jobs(read).values():
+        for before, after in pairwise(of_job):
             times = before.file.modified_at, after.file.modified_at
             if times[0] is not None and times[1] is not None and times[1] < times[0]:
                 return after
     return None
 
 
-def _once(read: list[ReadCheckpoint], base_dir: Path) -> tuple[list[ReadCheckpoint], list[str]]:
-    """Return each checkpoint once, and notes about its copies, which are the same byte for byte.
+def _without_copies(read: list[ReadCheckpoint], base_dir: Path) -> tuple[list[ReadCheckpoint], list[str]]:
+    """Return each checkpoint once, and notes on its byte-identical copies.
 
-    What a copy's folder is called may hide which job it is of; that of another job is none.
+    A copy's folder may not contain the job's id; a checkpoint of another job is not a copy.
     """
     kept: dict[str, list[ReadCheckpoint]] = defaultdict(list)
     notes = []
-    for one in sorted(read, key=lambda one: one.job is None):
-        alike = kept[one.file.input.digest]
-        known = next((each for each in alike if one.job in (None, each.job)), None)
-        if known is None:
-            alike.append(one)
+    for checkpoint in sorted(read, key=lambda checkpoint: checkpoint.job is None):
+        same_digest = kept[checkpoint.file.input.digest]
+        original = next(
+            (candidate for candidate in same_digest if checkpoint.job in (None, candidate.job)), None
+        )
+        if original is None:
+            same_digest.append(checkpoint)
         else:
-            names = (name_of(each.folder, base_dir) for each in (one, known))
+            names = (name_of(candidate.folder, base_dir) for candidate in (checkpoint, original))
             notes.append("{}: a copy of {}, which counts once".format(*names))
-    return sorted(chain.from_iterable(kept.values()), key=_turn), notes
+    return sorted(chain.from_iterable(kept.values()), key=_order), notes
 
 
-def _begins(read: Iterable[ReadCheckpoint]) -> ReadCheckpoint | None:
-    """Return the checkpoint before which others may be missing, None where none can be.
+def _first_retained(read: Iterable[ReadCheckpoint]) -> ReadCheckpoint | None:
+    """Return the checkpoint before which others may be missing, or None.
 
-    A job that begins anew counts its checkpoints from 1, one that was restored goes on counting.
+    A new job counts its checkpoints from 1, a restored one continues the count.
     """
     read = list(read)
-    numbers = {one.number for one in read}
-    for some in reversed(_of_jobs(read).values()):
-        first = some[0]
+    numbers = {checkpoint.number for checkpoint in read}
+    for of_job in reversed(_of_jobs(read).values()):
+        first = of_job[0]
         if first.number != 1 and first.number - 1 not in numbers:
             return first
     return None
 
 
 def shown_jobs(read: Iterable[ReadCheckpoint]) -> Iterator[str]:
-    """Yield how many checkpoints of which numbers each job has."""
-    for job, some in _of_jobs(read).items():
-        if some[0].job is not None:
-            numbers = f"checkpoint {some[0].number}"
-            numbers += f" to {some[-1].number}" if len(some) > 1 else ""
+    """Yield a note with the checkpoint numbers of each job."""
+    for job, of_job in _of_jobs(read).items():
+        if of_job[0].job is not None:
+            numbers = f"checkpoint {of_job[0].number}"
+            numbers += f" to {of_job[-1].number}" if len(of_job) > 1 else ""
             yield f"job {job}: {numbers}"

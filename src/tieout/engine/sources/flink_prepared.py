@@ -1,8 +1,8 @@
-"""The reader of the kind `flink_prepared`: what a Flink job's checkpoints count as written, and what became of it.
+"""The reader of the kind `flink_prepared`: transactions in a Flink job's checkpoints, and their outcome in the topic.
 
 A Kafka sink under exactly-once writes in a transaction, and a checkpoint counts it as written before it is committed.
-The broker may abort it meanwhile, for its timeout: then the job goes on, and its records are in no output. A
-transaction is told by its producer's id and epoch, which the records of the topic have as well.
+The broker may abort it in between, by its timeout: then the job continues, and its records are in no output. A
+transaction is identified by its producer's id and epoch, which the records of the topic have as well.
 
 Source: `KafkaCommitter` of flink-connector-kafka 5.0.
 """
@@ -41,7 +41,7 @@ _UID_PREFIX, _NAME_SUFFIX = "Sink Committer: ", ": Committer"
 
 
 def read(spec: FlinkPreparedSource, request: Request) -> Reading:
-    """Return the records of the topic that are of a transaction which a checkpoint prepared.
+    """Return the records of the topic that belong to a transaction prepared by a checkpoint.
 
     Raises:
         SourceError: for another ledger than `staged`, and for a path that is not on a file system of this machine.
@@ -49,28 +49,28 @@ def read(spec: FlinkPreparedSource, request: Request) -> Reading:
     if request.ledger is not Ledger.STAGED:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for {Ledger.STAGED} only")
     folder = local_folder(request, spec.path)
-    found = checkpoints_in(folder, request.base_dir, COMMITTER_STATE, has_own_times=spec.has_own_times)
+    checkpoints = checkpoints_in(folder, request.base_dir, COMMITTER_STATE, has_own_times=spec.has_own_times)
     log = LogSpec(spec.taken_time(request.now), None, None, CONTENT_COLUMNS)
     topic = for_ledger(segments_reading(request, spec.segments, spec.topic, log), request.ledger)
-    faults, absent = found.faults, f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata"
-    if not found.files or topic.rows is None:
-        told = (*faults, *(() if found.files else (absent,)), *topic.notes)
-        return replace(topic, rows=None, unparsed_inputs=topic.unparsed_inputs + 1, notes=told)
-    transactions, wrong, passed_over = _prepared(found.read, spec.sink)
+    faults, absent = checkpoints.faults, f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata"
+    if not checkpoints.files or topic.rows is None:
+        notes = (*faults, *(() if checkpoints.files else (absent,)), *topic.notes)
+        return replace(topic, rows=None, unparsed_inputs=topic.unparsed_inputs + 1, notes=notes)
+    transactions, wrong, other_sinks = _prepared(checkpoints.read, spec.sink)
     rows = materialised(_of_prepared(topic.rows, transactions, request))
     faults = (*faults, *wrong)
-    began = None if found.begins is None else found.begins.at or spec.taken_time(request.now)
+    began = None if checkpoints.begins is None else checkpoints.begins.at or spec.taken_time(request.now)
     begins = (topic.complete_from, began)
     return replace(
         topic,
         rows=rows,
-        digests=(*topic.digests, *(f"{file.input.digest}  {file.input.name}" for file in found.files)),
+        digests=(*topic.digests, *(f"{file.input.digest}  {file.input.name}" for file in checkpoints.files)),
         unparsed_inputs=topic.unparsed_inputs + len(faults),
         notes=(
             *shortened(faults),
             *_counts(rows, len(transactions)),
-            *passed_over,
-            *shortened(found.notes),
+            *other_sinks,
+            *shortened(checkpoints.notes),
             *topic.notes,
         ),
         complete_from=max((time for time in begins if time is not None), default=None),
@@ -78,34 +78,36 @@ def read(spec: FlinkPreparedSource, request: Request) -> Reading:
 
 
 _Transactions = dict[tuple[int, int], int]
-"""By producer id and epoch the first checkpoint that counts the transaction as written."""
+"""The first checkpoint of each transaction, by producer id and epoch."""
 
 
 def _prepared(
     read: Iterable[ReadCheckpoint], sink: str | None
 ) -> tuple[_Transactions, tuple[str, ...], tuple[str, ...]]:
-    """Return what the checkpoints prepared, what is wrong with them, and which sinks were passed over."""
-    found: _Transactions = {}
+    """Return the prepared transactions, the faults of checkpoints, and the other sinks."""
+    transactions: _Transactions = {}
     faults: list[str] = []
-    others: set[str] = set()
-    for one in read:
-        states = [state for state in one.states if sink is None or sink in _names(state)]
+    other_sinks: set[str] = set()
+    for checkpoint in read:
+        states = [state for state in checkpoint.states if sink is None or sink in _names(state)]
         if sink is not None and not states:
-            faults.append(f"{one.file.input.name}: expected a sink {sink}, found none that prepares anything")
+            faults.append(
+                f"{checkpoint.file.input.name}: expected a sink {sink}, found none that prepares anything"
+            )
         for state in states:
             try:
                 for prepared in _of_state(state):
-                    found.setdefault((prepared.producer_id, prepared.epoch), prepared.checkpoint)
+                    transactions.setdefault((prepared.producer_id, prepared.epoch), prepared.checkpoint)
             except OtherStateError as error:
                 if sink is None:
-                    others.add(
+                    other_sinks.add(
                         f"{shown(state.operator)} prepares something else than Kafka's transactions, passed over"
                     )
                 else:
-                    faults.append(f"{one.file.input.name}: {error}")
+                    faults.append(f"{checkpoint.file.input.name}: {error}")
             except FormatError as error:
-                faults.append(f"{one.file.input.name}: {error}")
-    return found, tuple(faults), tuple(sorted(others))
+                faults.append(f"{checkpoint.file.input.name}: {error}")
+    return transactions, tuple(faults), tuple(sorted(other_sinks))
 
 
 def _of_state(state: OperatorState) -> Iterator[PreparedTransaction]:
@@ -114,7 +116,7 @@ def _of_state(state: OperatorState) -> Iterator[PreparedTransaction]:
 
 
 def _names(state: OperatorState) -> tuple[str, ...]:
-    """Return what the sink may be called: by its uid or its name, with or without what Flink adds to them."""
+    """Return the possible names of the sink: its uid or name, with or without Flink's additions."""
     return (
         *(state.uid, state.uid.removeprefix(_UID_PREFIX)),
         *(state.operator, state.operator.removesuffix(_NAME_SUFFIX)),
@@ -122,18 +124,18 @@ def _names(state: OperatorState) -> tuple[str, ...]:
 
 
 def _of_prepared(records: DataFrame, transactions: _Transactions, request: Request) -> DataFrame:
-    """Return the records of these transactions with the reason why they are staged, and those that cannot be read.
+    """Return the records of these transactions with the reason why they are staged, and unreadable records.
 
     | broker_producer_id | producer_epoch | transaction_state | reason                            |
     |--------------------|----------------|-------------------|-----------------------------------|
     | 11                 | 0              | aborted           | prepared in checkpoint 2, aborted |
 
-    Before Kafka 4 a producer kept its epoch from one transaction to the next. Where some of an epoch's records were
-    committed and others were not, it is not known which of them were prepared.
+    Before Kafka 4 a producer kept its epoch from one transaction to the next. If only some of an epoch's records were
+    committed, it is not known which of them were prepared.
     """
-    known = [(*key, checkpoint) for key, checkpoint in transactions.items()]
+    prepared_rows = [(*key, checkpoint) for key, checkpoint in transactions.items()]
     spark = request.spark
-    prepared = spark.createDataFrame(known, _PREPARED) if known else no_rows(spark, _PREPARED)
+    prepared = spark.createDataFrame(prepared_rows, _PREPARED) if prepared_rows else no_rows(spark, _PREPARED)
     is_same = (F.col("broker_producer_id") == F.col("_prepared_id")) & (
         F.col("producer_epoch") == F.col("_prepared_epoch")
     )
@@ -155,9 +157,9 @@ def _of_prepared(records: DataFrame, transactions: _Transactions, request: Reque
 
 
 def _counts(rows: DataFrame, count: int) -> Iterator[str]:
-    """Yield what became of the transactions."""
-    known = rows.where(F.col(FAULT).isNull())
-    states = known.groupBy("transaction_state").agg(
+    """Yield notes on the outcomes of the transactions."""
+    valid = rows.where(F.col(FAULT).isNull())
+    states = valid.groupBy("transaction_state").agg(
         F.count_distinct("_prepared_id", "_prepared_epoch").alias("transactions"),
         F.count(F.lit(1)).alias("records"),
     )

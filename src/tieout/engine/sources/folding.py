@@ -1,7 +1,7 @@
-"""Several lines of one attempt as one row: producers often log the send and its answer apart.
+"""Folds several lines of one attempt into one row: producers often log the send and its result separately.
 
 Clients report the outcome of a send in a callback (`KafkaProducer.send` of Kafka, delivery reports of librdkafka).
-So an application's log has one line when it sends and another one when it is told.
+So an application's log has one line for the send and another one for the callback.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT
 
 _BEST_FIRST: Final = ("acked", "unknown", "failed")
-"""Of several answers to one attempt the first one here counts, as of several attempts of one message."""
+"""The precedence of several outcomes of one attempt, the same as for several attempts of one message."""
 _EARLIEST: Final = "attempted_at"
 _LATEST: Final = "completed_at"
 _VALUE_SHOWN: Final = 60
@@ -31,8 +31,8 @@ def folded(rows: DataFrame, by: Sequence[str]) -> DataFrame:
     | 17         | 10:00:00     | null         | null    |     | 17         | 10:00:00     | 10:00:01     | acked   |
     | 17         | null         | 10:00:01     | acked   |
 
-    Each column has the value that its lines have. Lines with different values in a column become one faulty row: they
-    are not of one attempt. A row with a fault, or with a null in `by`, stays as it is.
+    Each column has the common value of its lines. Lines with different values in a column become one faulty row: they
+    do not belong to one attempt. A row with a fault, or with a null in `by`, is unchanged.
     """
     is_whole = reduce(Column.__and__, [F.col(name).isNotNull() for name in by], F.col(FAULT).isNull())
     hidden = (FAULT, FILE, TEXT, BLOCK, ROW, COUNT)
@@ -47,14 +47,14 @@ def folded(rows: DataFrame, by: Sequence[str]) -> DataFrame:
     )
     text = F.lit(None).cast(StringType()).alias(TEXT)
     conflict = F.coalesce(*[_conflict_in(name) for name in columns], F.lit(None)).cast(StringType())
-    one_each = gathered.select(
+    attempts = gathered.select(
         *by, *[_value_of(name) for name in columns], conflict.alias(FAULT), FILE, text, BLOCK, ROW
     )
-    return rows.where(~is_whole).unionByName(one_each, allowMissingColumns=True).select(*rows.columns)
+    return rows.where(~is_whole).unionByName(attempts, allowMissingColumns=True).select(*rows.columns)
 
 
 def _range_of(name: str) -> tuple[Column, Column]:
-    """Return the least and the greatest value; of outcomes the best one, twice."""
+    """Return the least and the greatest value; for outcomes the best one, twice."""
     ranked = F.array_position(F.array(*map(F.lit, _BEST_FIRST)), F.col(name)) if name == "outcome" else None
     least, greatest = (F.min(name), F.max(name)) if ranked is None else (F.min(ranked), F.min(ranked))
     return least.alias(f"least_{name}"), greatest.alias(f"greatest_{name}")
@@ -68,16 +68,16 @@ def _value_of(name: str) -> Column:
 
 
 def _conflict_in(name: str) -> Column:
-    """Return that two lines of the attempt have different values; null where they have not, or may."""
+    """Return the fault that two lines of the attempt have different values; null if they do not, or are allowed to."""
     if name in ("outcome", "content", _EARLIEST, _LATEST):  # `content` speaks of the nulls that are left
         return F.lit(None).cast(StringType())
     least, greatest = (
         F.substring(F.col(f"{end}_{name}").cast("string"), 1, _VALUE_SHOWN) for end in ("least", "greatest")
     )
-    said = F.format_string(
+    conflict = F.format_string(
         f"fold_by: expected one {name} for all lines of an attempt, found %s and %s; "
         "name a column more that tells attempts apart",
         least,
         greatest,
     )
-    return F.when(F.col(f"least_{name}") != F.col(f"greatest_{name}"), said)
+    return F.when(F.col(f"least_{name}") != F.col(f"greatest_{name}"), conflict)

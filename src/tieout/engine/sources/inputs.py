@@ -1,4 +1,4 @@
-"""The files of one source as values: how each is found and called, what it held, and why it cannot be read, if so."""
+"""The files of one source as values: path, name, digest and, if unreadable, the fault of each."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from tieout.regular_files import OF_CONTENT, State
 _PART: Final = re.compile(
     r"(?:^|/)((?:[^/]+=[^/]*/)*)(part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[^/]*)$"
 )
-"""How Spark calls a file that a job wrote: behind folders of a partitioning, its part and the job's id."""
+"""The name of a file written by a Spark job: below partition folders, the part number and the job's id."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so.
+    """One file: its path for Spark, its display name, its digest and, if unreadable, the fault.
 
-    `size` counts bytes, as they lie there; `state` is what the file system said of a local file when its bytes were
-    digested, which any write changes. `copy` is the file on this machine that Spark is given instead of one that it
-    cannot read. `note` names another encoding than UTF-8, or a byte order mark. `text_digest` is of what a packed file
-    holds.
+    `size` is in bytes, as stored; `state` is the file system's state of a local file when it was digested, which any
+    write changes. `copy` is a local file for Spark instead of one that it cannot read. `note` names another encoding
+    than UTF-8, or a byte order mark. `text_digest` is the digest of a packed file's content.
     """
 
     path: str
@@ -37,20 +36,20 @@ class Input:
 
     @property
     def read_path(self) -> str:
-        """The path that Spark is given, with its wildcards escaped."""
+        """The path for Spark, with wildcards escaped."""
         return spark_path(self.copy or self.path)
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files of one source; `missing` are the paths of the contract that led to none."""
+    """The files of one source; `missing` are the paths of the contract without a file."""
 
     files: tuple[Input, ...]
     missing: tuple[str, ...]
 
     @property
     def readable(self) -> tuple[Input, ...]:
-        """The files that Spark may be given."""
+        """The files without a fault."""
         return tuple(file for file in self.files if file.fault is None)
 
     @property
@@ -66,15 +65,15 @@ class Inputs:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the files: `faults`, then `encodings`."""
+        """The notes on the files: `faults`, then `encodings`."""
         return (*self.faults, *self.encodings)
 
     @property
     def copies(self) -> tuple[tuple[Input, Input], ...]:
-        """The local files that hold what an earlier one holds, byte for byte, packed or not, each with that one.
+        """The local files with the same content as an earlier one, packed or not, each with that one.
 
-        Different parts that one job of Spark's wrote are no copies of each other: it gives every row to one of them.
-        One part in two folders, unless they are the job's own partitions, is a copy.
+        Different parts of one Spark job are not copies of each other: every row is in one of them. One part in two
+        folders is a copy, unless they are the job's own partitions.
         """
         first: dict[str, Input] = {}
         parts: dict[tuple[str, str], Input] = {}
@@ -92,21 +91,21 @@ class Inputs:
 
     @property
     def copied(self) -> tuple[tuple[str, str], ...]:
-        """The path of each of `copies`, with what it holds in words."""
+        """The path of each of `copies`, with a note on the original."""
         return tuple((copy.path, f"{copy.name} holds what {first.name} holds") for copy, first in self.copies)
 
     @property
     def size(self) -> int:
-        """The bytes of all files together, as they lie there."""
+        """The total size of all files in bytes, as stored."""
         return sum(file.size for file in self.files)
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """What each file held, one line a file, in the order of the names."""
+        """The digest of each file, one line per file, in the order of names."""
         return tuple(f"{file.digest}  {file.name}" for file in self.files)
 
 
 def _part_of(file: Input) -> tuple[str | None, str]:
-    """Return the id of the job of Spark's that wrote the file, None where its name tells none, and which part it is."""
-    found = _PART.search(file.name)
-    return (None, file.name) if found is None else (found[3], f"{found[1]}{found[2]}")
+    """Return the id of the Spark job that wrote the file, None if its name has none, and the part."""
+    match = _PART.search(file.name)
+    return (None, file.name) if match is None else (match[3], f"{match[1]}{match[2]}")

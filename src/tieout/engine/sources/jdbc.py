@@ -60,13 +60,13 @@ _TYPES: Final[dict[int, DataType]] = {
     _TIMESTAMP: TimestampType(),
     _TIMESTAMPTZ: TimestampType(),
 }
-"""PostgreSQL's type numbers and what an expression sees; any other type is the text PostgreSQL prints."""
+"""PostgreSQL's type numbers and the types in expressions; any other type is the text that PostgreSQL prints."""
 _AS_IS: Final[dict[int, DataType]] = {700: FloatType(), 701: DoubleType()}
-"""The types that a column keeps that no expression uses: what they print need not be the number that was meant."""
+"""The types that a column keeps if no expression uses it: their text need not be the exact number."""
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-"""How COPY writes characters that would end a line or a value, or might."""
+"""The escapes of COPY for characters that would, or might, end a line or a value."""
 _NO_CHARACTER: Final = "\0"
-"""What PostgreSQL refuses in a text (https://www.postgresql.org/docs/current/datatype-character.html)."""
+"""A character that PostgreSQL rejects in a text (https://www.postgresql.org/docs/current/datatype-character.html)."""
 _VALUES: Final = "_tieout_values"
 _OVERSIZED: Final = "{} rows: expected at most {} MB in a row, found more; {} allows more"
 
@@ -82,12 +82,12 @@ class _Column:
 def read(spec: JdbcSource, request: Request) -> Reading:
     """Return the rows of one snapshot, which is complete up to the time it was taken on the server.
 
-    The server is asked for the columns that the contract uses. The digest is the sum of these rows' SHA-256 modulo
-    2**256: equal rows in another order are the same evidence.
+    Only the columns that the contract uses are selected. The digest is the sum of these rows' SHA-256 modulo 2**256:
+    equal rows in another order are the same evidence.
 
     Raises:
-        SourceError: where the server, the table or a column cannot be reached; without the password.
-        ConnectionNotFoundError: where the connection is not defined.
+        SourceError: if the server, the table or a column cannot be reached; without the password.
+        ConnectionNotFoundError: if the connection is not defined.
     """
     folder = Path(tempfile.mkdtemp(prefix="tieout-jdbc-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -95,8 +95,8 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         read_at = _taken_at(session)
         columns = _columns(session, spec, request.place)
         needed = _needed(columns, request)
-        plain = frozenset(name.lower() for name in request.text_columns)
-        rows = _selected(spec, needed, request.reach, plain)
+        unmapped = frozenset(name.lower() for name in request.text_columns)
+        rows = _selected(spec, needed, request.reach, unmapped)
         table = relation(spec) if spec.table else None
         statements = [
             sql.SQL("COPY ({} AND {}) TO STDOUT").format(rows, part).as_string(session)
@@ -118,14 +118,14 @@ def read(spec: JdbcSource, request: Request) -> Reading:
 
 
 def first_rows(spec: JdbcSource, place: str, limit: int) -> list[dict[str, Any]]:
-    """Return the first rows of a table or query as PostgreSQL's client gives them, for a look at an unknown source.
+    """Return the first rows of a table or query as PostgreSQL's client returns them, to sample an unknown source.
 
     Raises:
-        SourceError: where the server or the table cannot be reached; without the password.
-        ConnectionNotFoundError: where the connection is not defined.
+        SourceError: if the server or the table cannot be reached; without the password.
+        ConnectionNotFoundError: if the connection is not defined.
     """
     with snapshot(spec, place) as session, session.cursor() as cursor:
-        # No parameters: with them a percent sign in a table's name would stand for one.
+        # No parameters: with them a percent sign in a table's name would be a placeholder.
         rows = sql.SQL("SELECT * FROM {} AS source LIMIT {}")
         cursor.execute(rows.format(relation(spec), sql.Literal(limit)))
         names = [column.name for column in cursor.description or ()]
@@ -142,8 +142,8 @@ def _taken_at(session: PgConnection) -> datetime:
 def _columns(session: PgConnection, spec: JdbcSource, place: str) -> tuple[_Column, ...]:
     with session.cursor() as cursor:
         cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT 0").format(relation(spec)))
-        found = tuple(_Column(column.name, column.type_code) for column in cursor.description or ())
-    columns = tuple(column for column in found if not is_reserved(column.name))
+        all_columns = tuple(_Column(column.name, column.type_code) for column in cursor.description or ())
+    columns = tuple(column for column in all_columns if not is_reserved(column.name))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise SourceError(f"{place}.query: a column name stands twice: {', '.join(names)}")
@@ -152,8 +152,8 @@ def _columns(session: PgConnection, spec: JdbcSource, place: str) -> tuple[_Colu
 
 def _needed(columns: Sequence[_Column], request: Request) -> list[_Column]:
     needed = [column for column in columns if request.needs(column.name)]
-    alike = Counter(column.name.lower() for column in needed)
-    doubled = [column.name for column in needed if alike[column.name.lower()] > 1]
+    counts = Counter(column.name.lower() for column in needed)
+    doubled = [column.name for column in needed if counts[column.name.lower()] > 1]
     if doubled:
         raise SourceError(
             f"{request.place}: expected names that differ in more than capital letters, found {', '.join(doubled)}; "
@@ -163,59 +163,59 @@ def _needed(columns: Sequence[_Column], request: Request) -> list[_Column]:
 
 
 def _selected(
-    spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None, plain: frozenset[str]
+    spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None, unmapped: frozenset[str]
 ) -> sql.Composed:
     """Return the query that yields each row within reach as texts; it ends in a condition.
 
-    `plain` are the columns, in lower case, that become canonical ones as they are.
+    `unmapped` are the columns, in lower case, that become canonical ones without an expression.
     """
-    texts = sql.SQL(", ").join(_as_text(column, plain) for column in columns)
+    texts = sql.SQL(", ").join(_as_text(column, unmapped) for column in columns)
     return sql.SQL("SELECT {} FROM {} AS source WHERE {}").format(
         texts, relation(spec), _within(columns, reach)
     )
 
 
 def _within(columns: Sequence[_Column], reach: Reach | None) -> sql.Composable:
-    """Return the condition that the server can hold rows against, true where it cannot tell how old they are."""
+    """Return the condition for rows within reach, which is true if the server does not know their age."""
     if reach is None or reach.column is None:
         return sql.SQL("true")
     name = reach.column.lower()
-    found = next((column for column in columns if column.name.lower() == name), None)
-    if found is None or found.oid not in (_BIGINT, _TIMESTAMP, _TIMESTAMPTZ):
+    time_column = next((column for column in columns if column.name.lower() == name), None)
+    if time_column is None or time_column.oid not in (_BIGINT, _TIMESTAMP, _TIMESTAMPTZ):
         return sql.SQL("true")
-    begins_at, earliest = (_literal(time, found.oid) for time in (reach.begins_at, EARLIEST_PLAUSIBLE))
+    begins_at, earliest = (_literal(time, time_column.oid) for time in (reach.begins_at, EARLIEST_PLAUSIBLE))
     return sql.SQL("(source.{0} >= {1} OR source.{0} < {2} OR source.{0} IS NULL)").format(
-        sql.Identifier(found.name), begins_at, earliest
+        sql.Identifier(time_column.name), begins_at, earliest
     )
 
 
 def _literal(time: datetime, oid: int) -> sql.Composable:
-    """Return the time as a column of that type has it: with its zone, in UTC, or in milliseconds since 1970."""
+    """Return the time as a literal for a column of that type: with zone, in UTC, or in milliseconds since 1970."""
     if oid == _BIGINT:
         return sql.Literal(epoch_millis(time))
     return sql.Literal(time if oid == _TIMESTAMPTZ else time.astimezone(UTC).replace(tzinfo=None))
 
 
-def _as_text(column: _Column, plain: frozenset[str]) -> sql.Composed:
-    """Return the column as text; of a body that is called `content` only whether it is the ledger's word."""
+def _as_text(column: _Column, unmapped: frozenset[str]) -> sql.Composed:
+    """Return the column as text; an unmapped column `content` only if it has an allowed value."""
     form = "encode(source.{}, 'hex')" if column.oid == _BYTEA else "source.{}::text"
-    if column.name.lower() == "content" and "content" in plain:
-        words = ", ".join(f"'{word}'" for word in sorted(CONTENT_WORDS))
-        form = f"CASE WHEN {form} IN ({words}) THEN {form} END".replace("{}", "{0}")
+    if column.name.lower() == "content" and "content" in unmapped:
+        allowed = ", ".join(f"'{content_word}'" for content_word in sorted(CONTENT_WORDS))
+        form = f"CASE WHEN {form} IN ({allowed}) THEN {form} END".replace("{}", "{0}")
     return sql.SQL(form).format(sql.Identifier(column.name))
 
 
 def _rows(
     request: Request, staged: Sequence[Path], needed: Sequence[_Column], unused: Sequence[str]
 ) -> DataFrame:
-    """Return the staged rows, typed for expressions; columns used as they are stay text, those without use are null."""
+    """Return the staged rows, typed for expressions; unmapped columns stay text, unused ones are null."""
     texts = _texts(request.spark, staged, len(needed))
-    plain = {name.lower() for name in request.text_columns}
+    unmapped = {name.lower() for name in request.text_columns}
     typed: list[Column] = []
     faults: list[Column] = [F.lit(None).cast(StringType())]
     for number, column in enumerate(needed):
         raw = F.col(f"_{number}")
-        types = _AS_IS if column.name.lower() in plain else _TYPES
+        types = _AS_IS if column.name.lower() in unmapped else _TYPES
         kind = types.get(column.oid, StringType())
         value = _typed(raw, kind)
         typed.append(value.alias(column.name))
@@ -225,7 +225,7 @@ def _rows(
 
 
 def _texts(spark: SparkSession, staged: Sequence[Path], width: int) -> DataFrame:
-    r"""Return the copied rows' values under numbers, as the texts they were.
+    r"""Return the copied rows' values in numbered columns, as their original texts.
 
     | _0          | _1   | BLOCK | ROW |
     |-------------|------|-------|-----|
@@ -242,17 +242,17 @@ def _texts(spark: SparkSession, staged: Sequence[Path], width: int) -> DataFrame
 
 
 def _unescaped(value: Column) -> Column:
-    """Return what was copied as this text: null as such, and what stands behind a backslash as what it means.
+    """Return the value of a text in COPY's format: null, or the text with its escapes replaced.
 
-    A backslash itself is copied as two, between which what follows no longer means anything else: a character that no
-    text of PostgreSQL has stands for it meanwhile.
+    An escaped backslash is first replaced by a character that PostgreSQL's texts cannot contain, so that it does not
+    combine with the next character.
     """
-    meant = F.replace(value, F.lit("\\\\"), F.lit(_NO_CHARACTER))
+    unescaped = F.replace(value, F.lit("\\\\"), F.lit(_NO_CHARACTER))
     for letter, character in _ESCAPES.items():
-        meant = F.replace(meant, F.lit("\\" + letter), F.lit(character))
-    meant = F.replace(meant, F.lit(_NO_CHARACTER), F.lit("\\"))
-    is_plain = ~F.contains(value, F.lit("\\"))
-    return F.when(is_plain, value).when(value != r"\N", meant)
+        unescaped = F.replace(unescaped, F.lit("\\" + letter), F.lit(character))
+    unescaped = F.replace(unescaped, F.lit(_NO_CHARACTER), F.lit("\\"))
+    has_no_escape = ~F.contains(value, F.lit("\\"))
+    return F.when(has_no_escape, value).when(value != r"\N", unescaped)
 
 
 def _typed(raw: Column, kind: DataType) -> Column:

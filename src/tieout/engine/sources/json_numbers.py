@@ -1,11 +1,11 @@
-r"""Numbers of JSON documents as the texts they were written as: `12`, `12.0` and `1.2E1` are three.
+r"""Keeps numbers of JSON documents as their original text: `12`, `12.0` and `1.2E1` are different.
 
-Spark's parser takes a number with a point or an exponent for a double, also where text is asked for, and keeps 17
-digits of it. So the numbers of such a document are put into quotes before it is parsed, each behind a mark by which it
-is told from a text. Whole numbers pass Spark's parser as they are, and need this only in what `to_json` prints: there
-`5` beside a text in the same field is not the text `"5"`. So it is with `true` and `false`.
+Spark's parser reads a number with a point or an exponent as a double, even if text is requested, and keeps 17 digits.
+So the numbers of such a document are quoted before it is parsed, each with a mark that distinguishes it from a text.
+Whole numbers are parsed exactly, and need this only in the output of `to_json`: there `5` must not become the text
+`"5"`. The same holds for `true` and `false`.
 
-Where an expression computes with such a value, it is a double there, as Spark would read it; `to_json` prints its text.
+If an expression computes with such a value, it is a double, as Spark would read it; `to_json` prints its text.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from pyspark.sql.types import (
 from tieout.engine.limits import EARLIEST_MILLIS, LATEST_MILLIS
 
 MARKED: Final = "_tieout_marked_"
-"""Begins the name of a column that holds a document's field with its marks, for `to_json`.
+"""Prefix of a column that holds a document's field with its marks, for `to_json`.
 
 It is an object with that one field, so that `struct(FIELD)` has the field's name.
 """
 NUMBERS: Final = "tieout_numbers"
-"""The metadata of a column that names the paths at which it has texts of numbers that are no whole ones throughout."""
+"""The metadata of a column with the paths of numbers that are kept as texts."""
 _MARK: Final = "\ufdd0"
 _NUMBER: Final = (
     r'\G((?:[^"0-9tfI-]++|-?Infinity|"(?:[^"\\]++|\\.)*+")*+)'
     r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false)(?=\s*+[,\]}])"
 )
-"""What is neither number nor truth value, whole texts among it, and then one that a value may be."""
+"""Anything except numbers and booleans, including whole texts, followed by a possible number or boolean."""
 _QUOTED: Final = f'"{_MARK}([^"]*)"'
 _DOUBLE: Final = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$"
-"""How Spark prints a double."""
+"""A double as Spark prints it."""
 _NESTED: Final = r"^[{\[]"
-"""How it prints a value in which one may be."""
+"""A value as Spark prints it that may contain a double."""
 _INFINITE: Final = ('"Infinity"', '"-Infinity"')
 _NONE: Final = ('"NaN"', *_INFINITE)
-"""How Spark prints as text what JSON has no number for."""
+"""NaN and infinities as Spark prints them, for which JSON has no number."""
 
 _LITERAL: Final = r"r?'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\""
 _NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
@@ -61,7 +61,7 @@ _TOKEN: Final = re.compile(
     rf"(?P<literal>{_LITERAL})|(?P<path>{_NAME}(?:\.{_NAME})*+)|(?P<other>.)", re.DOTALL
 )
 _ALIAS: Final = re.compile(r"\bas\s+$", re.IGNORECASE)
-"""What stands before a name that an expression gives."""
+"""The text before a name that an expression assigns."""
 _EQUALS: Final = r"(?:<=>|==?|!=|<>)"
 _COMPUTING_BEHIND: Final = re.compile(
     rf"\s*(?:[-+*/%](?!>)|<(?!=>|>)|>|\bdiv\b|\b(?:not\s+)?between\b|(?:{_EQUALS}|\bin\s*\()\s*[-+.]?[0-9])",
@@ -77,52 +77,54 @@ _OF_NUMBERS: Final = re.compile(
     re.IGNORECASE,
 )
 _UNITS: Final = {"timestamp_seconds": 1, "timestamp_millis": 1000, "timestamp_micros": 1_000_000}
-"""What makes a time of a number, with how many of them are a second."""
+"""Functions that make a time of a number, with the units per second."""
 _OF_WHOLE: Final = re.compile(r"\btimestamp_(?:millis|micros)\s*\(\s*$", re.IGNORECASE)
 
 
 def marked(text: Column) -> Column:
-    """Return the document with numbers, true and false in quotes, behind a mark; what is no document stays none."""
+    """Return the document with numbers, true and false quoted and marked; an invalid document stays invalid."""
     return F.regexp_replace(text, _NUMBER, f'$1"{_MARK}$2"')
 
 
 def unmarked(text: Column) -> Column:
-    """Return a value of a marked document as it was written; within an object, numbers stand without quotes again."""
-    bare = F.when(F.startswith(text, F.lit(_MARK)), F.substr(text, F.lit(2)))
+    """Return a value of a marked document as originally written; within an object, numbers are unquoted again."""
+    without_mark = F.when(F.startswith(text, F.lit(_MARK)), F.substr(text, F.lit(2)))
     nested = F.when(F.contains(text, F.lit(f'"{_MARK}')), F.regexp_replace(text, _QUOTED, "$1"))
-    return F.coalesce(bare, nested, text)
+    return F.coalesce(without_mark, nested, text)
 
 
 def is_rounded(value: Column, kind: DataType, line: Column) -> Column:
-    """Return whether a text in the line's value may be what Spark made of a number with a point.
+    """Return whether a text in the line's value may be Spark's rendering of a number with a point.
 
-    A document within a text begins as an object does. So a line that has one tells no numbers within objects.
+    A document within a text starts like an object, so lines with one are treated as having rounded numbers.
     """
     if isinstance(kind, StringType):
         is_object = value.rlike(_NESTED) & ~F.contains(line, F.lit('"{')) & ~F.contains(line, F.lit('"['))
-        is_one = F.contains(value, F.lit(".")) & (value.rlike(_DOUBLE) | is_object)
-        return F.coalesce(is_one | value.isin(*_INFINITE), F.lit(False))
+        is_double = F.contains(value, F.lit(".")) & (value.rlike(_DOUBLE) | is_object)
+        return F.coalesce(is_double | value.isin(*_INFINITE), F.lit(False))
     if isinstance(kind, ArrayType):
-        return F.coalesce(F.exists(value, lambda one: is_rounded(one, kind.elementType, line)), F.lit(False))
-    found = F.lit(False)
+        return F.coalesce(
+            F.exists(value, lambda element: is_rounded(element, kind.elementType, line)), F.lit(False)
+        )
+    is_any = F.lit(False)
     if isinstance(kind, StructType):
         for field in kind.fields:
-            found = found | is_rounded(value.getField(field.name), field.dataType, line)
-    return found
+            is_any = is_any | is_rounded(value.getField(field.name), field.dataType, line)
+    return is_any
 
 
 def is_no_number(value: Column) -> Column:
-    """Return whether a text is what Spark makes of NaN or an infinity."""
+    """Return whether a text is Spark's rendering of NaN or an infinity."""
     return F.coalesce(value.isin(*_NONE), F.lit(False))
 
 
 def is_inexact(kind: DataType) -> bool:
-    """Return whether numbers of the type need not print as they were written."""
+    """Return whether numbers of the type may print differently than they were written."""
     return isinstance(kind, DoubleType | FloatType) or (isinstance(kind, DecimalType) and kind.scale > 0)
 
 
 def inexact_paths(kind: DataType, path: str = "") -> Iterator[str]:
-    """Give the dotted paths, through arrays as well, to the numbers that need not print as they were written."""
+    """Yield the dotted paths, also through arrays, to the numbers that may print differently than written."""
     if is_inexact(kind):
         yield path
     elif isinstance(kind, ArrayType):
@@ -133,10 +135,10 @@ def inexact_paths(kind: DataType, path: str = "") -> Iterator[str]:
 
 
 def printed_paths(kind: DataType, name: str, expressions: Sequence[str]) -> list[str]:
-    """Return the paths to the field's objects and arrays, each with a dot behind it, where an expression prints texts.
+    """Return the paths, with a trailing dot, to the field's objects and arrays that an expression prints.
 
-    Spark's types do not tell there what the document had: a field that is a number on one line and a text on another is
-    a text on both. A field that is a text itself has an empty path.
+    Spark's types do not show the document's types: a field that is a number on one line and a text on another is a text
+    on both. A field that is a text itself has an empty path.
     """
     paths = list(_nested_paths(kind, name))
     if not has_text(kind) or not any(_is_printed(name, paths, text) for text in expressions):
@@ -155,14 +157,14 @@ def _nested_paths(kind: DataType, path: str) -> Iterator[str]:
 
 
 def has_text(kind: DataType) -> bool:
-    """Return whether the type is that of a text, or has one in it."""
+    """Return whether the type is text, or contains text."""
     if isinstance(kind, StructType):
         return any(has_text(field.dataType) for field in kind.fields)
     return has_text(kind.elementType) if isinstance(kind, ArrayType) else isinstance(kind, StringType)
 
 
 def _is_printed(name: str, paths: Sequence[str], text: str) -> bool:
-    """Return whether the expression is such a path, or has the field within `to_json`."""
+    """Return whether the expression is such a path, or uses the field in `to_json`."""
     if f"{text.strip()}." in paths:
         return True
     until = -1
@@ -175,48 +177,51 @@ def _is_printed(name: str, paths: Sequence[str], text: str) -> bool:
 
 
 def as_texts(kind: DataType) -> DataType:
-    """Return the type with texts in the place of inexact numbers."""
+    """Return the type with text instead of inexact numbers."""
     return _changed(kind, lambda leaf: StringType() if is_inexact(leaf) else leaf)
 
 
 def all_texts(schema: StructType) -> StructType:
-    """Return the schema with texts in the place of all that is neither object nor array."""
-    every = [(field.name, _changed(field.dataType, lambda _: StringType())) for field in schema.fields]
-    return StructType([StructField(name, kind) for name, kind in every])
+    """Return the schema with text for everything except objects and arrays."""
+    fields = [(field.name, _changed(field.dataType, lambda _: StringType())) for field in schema.fields]
+    return StructType([StructField(name, kind) for name, kind in fields])
 
 
 def _changed(kind: DataType, change: Callable[[DataType], DataType]) -> DataType:
     if isinstance(kind, ArrayType):
         return ArrayType(_changed(kind.elementType, change))
     if isinstance(kind, StructType):
-        return StructType([StructField(one.name, _changed(one.dataType, change)) for one in kind.fields])
+        return StructType(
+            [StructField(field.name, _changed(field.dataType, change)) for field in kind.fields]
+        )
     return change(kind)
 
 
 def is_other(value: Column, kind: DataType) -> Column:
-    """Return whether a value that was parsed as marked texts is not of the type anywhere, such as text for a number."""
+    """Return whether a value parsed as marked texts differs from the type anywhere, such as text for a number."""
     if isinstance(kind, ArrayType):
-        return F.coalesce(F.exists(value, lambda one: is_other(one, kind.elementType)), F.lit(False))
-    found = F.lit(False)
+        return F.coalesce(F.exists(value, lambda element: is_other(element, kind.elementType)), F.lit(False))
+    is_any = F.lit(False)
     if isinstance(kind, StructType):
         for field in kind.fields:
-            found = found | is_other(value.getField(field.name), field.dataType)
+            is_any = is_any | is_other(value.getField(field.name), field.dataType)
     elif isinstance(kind, BooleanType):
-        found = value.isNotNull() & ~value.isin(f"{_MARK}true", f"{_MARK}false")
+        is_any = value.isNotNull() & ~value.isin(f"{_MARK}true", f"{_MARK}false")
     elif isinstance(kind, NumericType):
-        found = value.isNotNull() & ~F.startswith(value, F.lit(_MARK)) & ~value.isin(*_NONE)
-    return F.coalesce(found, F.lit(False))
+        is_any = value.isNotNull() & ~F.startswith(value, F.lit(_MARK)) & ~value.isin(*_NONE)
+    return F.coalesce(is_any, F.lit(False))
 
 
 def converted(value: Column, kind: DataType, use: Callable[[Column], Column] = unmarked) -> Column:
-    """Return a value that was parsed as marked texts as one of the type; `use` is made of its texts."""
+    """Return a value parsed as marked texts, converted to the type; `use` is applied to its texts."""
     if isinstance(kind, ArrayType):
-        return F.transform(value, lambda one: converted(one, kind.elementType, use))
+        return F.transform(value, lambda element: converted(element, kind.elementType, use))
     if isinstance(kind, StructType):
         if not kind.fields:
             return value
         fields = [
-            converted(value.getField(one.name), one.dataType, use).alias(one.name) for one in kind.fields
+            converted(value.getField(element.name), element.dataType, use).alias(element.name)
+            for element in kind.fields
         ]
         return F.when(value.isNotNull(), F.struct(*fields))
     if isinstance(kind, LongType | DecimalType | BooleanType):
@@ -225,7 +230,7 @@ def converted(value: Column, kind: DataType, use: Callable[[Column], Column] = u
 
 
 def has_texts(name: str, expressions: Sequence[str]) -> bool:
-    """Return whether an expression uses the field, or something in it, other than to compute with it.
+    """Return whether an expression uses the field, or a part of it, except in computations.
 
     >>> has_texts("a", ["a.b > 1", "timestamp_seconds(a.t)"]), has_texts("a", ["concat(a.b, '')"])
     (False, True)
@@ -239,15 +244,15 @@ def has_texts(name: str, expressions: Sequence[str]) -> bool:
 
 
 _UNREAD: Final = "\N{REPLACEMENT CHARACTER}"
-"""What Java reads for bytes that are no text."""
+"""The character that Java reads for invalid bytes."""
 
 
 def exact_fields(text: str) -> str:
-    """Return the expression so that each `get_json_object` gives numbers as they are written in the document.
+    """Return the expression rewritten so that each `get_json_object` returns numbers as written in the document.
 
-    And null instead of a text that is not valid UTF-8 there.
+    It returns null for a text that is not valid UTF-8.
 
-    Each `to_timestamp` without a format reads a comma before the fraction of a second, as log files have it.
+    Each `to_timestamp` without a format also accepts a comma before the fraction of a second, as in log files.
 
     >>> exact_fields("to_timestamp(t)")
     "coalesce(to_timestamp(t), to_timestamp(replace(t, ',', '.')))"
@@ -270,9 +275,9 @@ def exact_fields(text: str) -> str:
 
 
 def bounded_times(text: str) -> str:
-    """Return the expression so that a number that is no time of the calendar gives null, and not an error.
+    """Return the expression rewritten so that a number outside of the calendar gives null instead of an error.
 
-    Spark multiplies it without looking, in every mode: one such number would end the job.
+    Spark multiplies it without a check, in every mode: one such number would fail the job.
 
     >>> bounded_times("timestamp_seconds(t)")
     'timestamp_seconds(get(filter(array(t), v_ -> v_ between -62135596800 and 253402300799), 0))'
@@ -286,16 +291,16 @@ def bounded_times(text: str) -> str:
             continue
         start = text.index("(", token.end()) + 1
         low, high = EARLIEST_MILLIS * unit // 1000, ((LATEST_MILLIS + 1) * unit - 1) // 1000
-        held = f"filter(array({bounded_times(text[start:end])}), v_ -> v_ between {low} and {high})"
-        parts.append(f"{text[done:start]}get({held}, 0)")
+        bounded = f"filter(array({bounded_times(text[start:end])}), v_ -> v_ between {low} and {high})"
+        parts.append(f"{text[done:start]}get({bounded}, 0)")
         done = end
     return "".join([*parts, text[done:]])
 
 
 def _field_in(document: str, path: str) -> str:
     quoted = f"""regexp_replace({document}, r'{_NUMBER}', r'$1"{_MARK}$2"')"""
-    bare = f"""regexp_replace(get_json_object({quoted}, {path}), r'^{_MARK}', '')"""
-    exact = f"""regexp_replace({bare}, r'{_QUOTED}', '$1')"""
+    without_mark = f"""regexp_replace(get_json_object({quoted}, {path}), r'^{_MARK}', '')"""
+    exact = f"""regexp_replace({without_mark}, r'{_QUOTED}', '$1')"""
     is_rounded = f"contains(f_, 'Infinity') or (contains(f_, '.') and f_ rlike r'{_DOUBLE}|{_NESTED}')"
     # Bytes that are no text are all read as one character: ids that differ in them alone would be one.
     is_unread = f"contains(f_, '{_UNREAD}') and not is_valid_utf8({document})"
@@ -308,17 +313,17 @@ def _time_of(name: str, text: str) -> str:
 
 
 def _arguments(text: str, start: int, end: int) -> list[str]:
-    """Return what commas part that are in no bracket of their own."""
+    """Return the arguments between top-level commas."""
     depth, commas = 0, [start - 1]
     for token in _TOKEN.finditer(text, start, end):
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token["other"] or "", 0)
         if depth == 0 and token["other"] == ",":
             commas.append(token.start())
-    return [text[one + 1 : other] for one, other in pairwise([*commas, end])]
+    return [text[comma + 1 : next_comma] for comma, next_comma in pairwise([*commas, end])]
 
 
 def rewritten(text: str, numbers: dict[str, list[str]]) -> str:
-    """Return the expression over columns of which these have texts in the place of numbers, at these paths.
+    """Return the expression rewritten for columns with numbers stored as texts at these paths.
 
     >>> rewritten("o.n > 5 and o.s = 'x' and to_json(o) <> o.n", {"o": ["o.n"]})[:39]
     "(+o.n) > 5 and o.s = 'x' and regexp_rep"
@@ -351,15 +356,15 @@ def rewritten(text: str, numbers: dict[str, list[str]]) -> str:
 
 
 def _is_leaf(path: str, leaves: set[str], ends: set[str], heads: set[str]) -> bool:
-    """Return whether the path leads to a text of a number; one of a lambda's variable does by its last name."""
-    plain = path.replace("`", "").lower()
-    return plain in leaves or (
-        "." in plain and _head(plain) not in heads and plain.rpartition(".")[2] in ends
+    """Return whether the path leads to a number stored as text; for a lambda's variable by its last name."""
+    unquoted = path.replace("`", "").lower()
+    return unquoted in leaves or (
+        "." in unquoted and _head(unquoted) not in heads and unquoted.rpartition(".")[2] in ends
     )
 
 
 def _is_computed(text: str, token: re.Match[str]) -> bool:
-    """Return whether the token stands beside an operator that takes numbers, or in a function that does."""
+    """Return whether the token is an operand of a numeric operator, or an argument of a numeric function."""
     before, behind = text[: token.start()], text[token.end() :]
     if _BESIDE_TEXT.match(behind) or _BEHIND_TEXT.search(before):
         return False
@@ -369,7 +374,7 @@ def _is_computed(text: str, token: re.Match[str]) -> bool:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Return where the bracket closes that opens at `start`, None where none opens or closes."""
+    """Return the position of the bracket that closes the one at `start`, or None."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
         if token["other"] == "(":

@@ -12,7 +12,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from tieout.encodings import encoding_of
-from tieout.engine.sources.file_faults import LEFT_OUT, is_left_out, taken_for_empty
+from tieout.engine.sources.file_faults import LEFT_OUT, empty_archive_fault, is_left_out
 from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.left_out import NOT_COMPLETE, PASSED_OVER, WRITING, is_passed_over
 from tieout.engine.table_folders import SINK_MANIFEST
@@ -91,7 +91,7 @@ def _listed(spark: SparkSession, path: str, *, is_text: bool) -> list[Input]:
                 digest = f"length:{size} modified:{status.getModificationTime()}"
                 fault = LEFT_OUT if size and is_left_out(name) else None
                 if size and fault is None:
-                    fault = taken_for_empty(name, partial(_remote_head, system, status.getPath()))
+                    fault = empty_archive_fault(name, partial(_remote_head, system, status.getPath()))
                 file = Input(uri, uri, digest, fault, size)
                 head = partial(_remote_head, system, status.getPath())
                 found.append(_noted(file, head) if size and fault is None and is_text else file)
