@@ -114,7 +114,7 @@ def test_a_record_that_has_its_checksum_and_cannot_be_read_is_a_fault(kind: int)
 def _history(*records: bytes, written: int | None = None) -> QueueHistory:
     history = QueueHistory("orders")
     entries = [one for one in entries_in(journal(*records)) if not isinstance(one, Torn)]
-    history.tell("db-1.log", 1, entries, written)
+    history.add_file("db-1.log", 1, entries, written)
     return history
 
 

@@ -46,7 +46,7 @@ def test_an_entry_tells_of_its_transaction() -> None:
     assert [one.transaction for one in entries] == [(0, 0)] * 3 + [(0, 1)] * 3 + [(0, 2)] * 2 + [None]
     assert [one.marker for one in entries if one.marker] == [COMMITTED, ABORTED]
     assert [number for number, one in enumerate(entries) if one.is_aborted] == [3, 4, 5]
-    assert [number for number, one in enumerate(entries) if one.is_held_back] == [6, 7, 8]
+    assert [number for number, one in enumerate(entries) if one.is_uncommitted] == [6, 7, 8]
     assert not entries[2].messages
 
 

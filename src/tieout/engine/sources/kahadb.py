@@ -71,7 +71,7 @@ def read(spec: KahaDbSource, request: Request) -> Reading:
     def take(file: SmallFile, number: int, entries: list[Entry]) -> None:
         written = file.modified_at if spec.has_own_times else None
         millis = None if written is None else int(written.timestamp() * 1000)
-        history.tell(file.uri, number, entries, millis)
+        history.add_file(file.uri, number, entries, millis)
 
     folders = [local_folder(request, path) for path in spec.path]
     journal = read_journal(folders, request.base_dir, take)

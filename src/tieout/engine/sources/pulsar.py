@@ -80,7 +80,7 @@ class _Log:
 
     def see(self, place: Place, entry: Entry) -> None:
         """Take in what an entry says of transactions."""
-        if entry.is_held_back and self.held_back is None:
+        if entry.is_uncommitted and self.held_back is None:
             self.held_back = place
         if entry.transaction is None:
             return
@@ -88,7 +88,7 @@ class _Log:
         if entry.marker in _STATES:
             known.state, known.is_decided = _STATES[entry.marker], True
         elif not known.is_decided:
-            known.state = "aborted" if entry.is_aborted else "open" if entry.is_held_back else "committed"
+            known.state = "aborted" if entry.is_aborted else "open" if entry.is_uncommitted else "committed"
 
     @property
     def first_open(self) -> Place | None:
@@ -287,7 +287,7 @@ def _await_recovery(log: _Log, answers: Answers) -> None:
     path = _path_of(log, held)
     until = time.monotonic() + (_RECOVERY_SECONDS if isinstance(answers, Administration) else 0)
     while time.monotonic() < until:
-        if not entry_in(answers.get(path)).is_held_back:
+        if not entry_in(answers.get(path)).is_uncommitted:
             log.held_back = first_open
             return
         time.sleep(_PAUSE)

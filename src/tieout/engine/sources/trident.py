@@ -49,7 +49,7 @@ def read(spec: TridentSource, request: Request) -> Reading:
     def tell(path: str, data: bytes | None, millis: int) -> None:
         stream_place = stream_at(spec.root, path)
         if stream_place is not None:
-            streams.setdefault(stream_place[0], Stream()).tell(stream_place[1], data, millis)
+            streams.setdefault(stream_place[0], Stream()).apply(stream_place[1], data, millis)
 
     def take_nodes(nodes: tuple[Node, ...]) -> None:
         # Which batch is next comes last: by then the ranges of the one before it are known.

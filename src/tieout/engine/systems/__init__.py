@@ -1,1 +1,1 @@
-"""What other systems than Kafka keep of their positions and outputs, parsed: pure, without Spark and without files."""
+"""Parsers for the positions and outputs of systems other than Kafka: pure, without Spark and without file access."""

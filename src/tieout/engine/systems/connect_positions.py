@@ -1,8 +1,8 @@
-"""One position of a source connector, as Kafka Connect writes it for itself: JSON in bytes.
+"""Parses one position of a source connector, which Kafka Connect stores as JSON.
 
 The key is an array of the connector's name and its source partition, an object; the value is the source offset, an
-object, or nothing where the position was deleted. What the fields are called is up to the connector: those of
-FileStreamSource are `filename` and `position`, the byte at which reading goes on. A connector that reads partitions,
+object, or nothing if the position was deleted. The connector chooses the names of the fields: those of
+FileStreamSource are `filename` and `position`, the byte at which reading continues. A connector that reads partitions,
 such as MirrorMaker's, has a number in the field `partition`.
 
 Source: `OffsetStorageWriter` and `OffsetUtils` of Apache Kafka 4.3 (connect/runtime).
@@ -19,15 +19,15 @@ from tieout.engine.limits import number_in
 from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
 
 PARTITION: Final = "partition"
-"""The field of a source partition that is the partition's number, where it is one."""
+"""The field of a source partition that may hold a partition's number."""
 NUMBER: Final = "^[0-9]{1,9}$"
 
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """How far a connector came in a place of its source; `offset` is None where the position was deleted.
+    """A connector's position in a place of its source; `offset` is None if the position was deleted.
 
-    `source` is the whole source partition, written in one way.
+    `source` is the whole source partition in canonical JSON.
     """
 
     connector: str
@@ -40,7 +40,7 @@ class SourcePosition:
 def source_position(
     key: bytes, value: bytes | None, connector: str, fields: tuple[str, str]
 ) -> SourcePosition | None:
-    """Return the position, None where it is another connector's.
+    """Return the position, None if it is another connector's.
 
     >>> source_position(b'["src",{"filename":"/in"}]', b'{"position":30}', "src", ("filename", "position"))
     SourcePosition(connector='src', place='/in', offset=30, partition=0)
@@ -48,23 +48,23 @@ def source_position(
     Args:
         key: The bytes of the key.
         value: The bytes of the value, None for a deletion.
-        connector: Whose positions are asked for.
-        fields: How the fields are called that name the place, and the position in it.
+        connector: The name of the connector.
+        fields: The names of the fields with the place, and with the position in it.
 
     Raises:
-        FormatError: where key or value are of another form, or lack the field.
+        FormatError: if key or value have another form, or lack the field.
     """
-    named = exact_json(_text(key, "key"))
-    if not isinstance(named, list) or len(named) != 2 or not isinstance(named[0], str):
+    key_parts = exact_json(_text(key, "key"))
+    if not isinstance(key_parts, list) or len(key_parts) != 2 or not isinstance(key_parts[0], str):
         raise FormatError("expected a key [connector, source partition], found another")
-    if named[0] != connector:
+    if key_parts[0] != connector:
         return None
-    place = _field(named[1], fields[0], "source partition")
+    place = _field(key_parts[1], fields[0], "source partition")
     offsets = None if value is None else exact_json(_text(value, "value"))
     shown = place if isinstance(place, str) else json.dumps(place, separators=(",", ":"))
-    number = str(named[1].get(PARTITION)) if isinstance(named[1], dict) else ""
+    number = str(key_parts[1].get(PARTITION)) if isinstance(key_parts[1], dict) else ""
     partition = int(number) if re.match(NUMBER, number) else 0
-    source = json.dumps(named[1], sort_keys=True)
+    source = json.dumps(key_parts[1], sort_keys=True)
     if offsets is None:
         return SourcePosition(connector, shown, None, partition, source)
     stated_offset = _field(offsets, fields[1], "source offset")
@@ -83,8 +83,8 @@ def _text(content: bytes, name: str) -> str:
         raise FormatError(f"expected a {name} in UTF-8, found other bytes") from None
 
 
-def _field(value: object, name: str, what: str) -> object:
+def _field(value: object, name: str, holder: str) -> object:
     if not isinstance(value, dict) or value.get(name) is None:
-        found = ", ".join(sorted(map(str, value))[:5]) if isinstance(value, dict) else "no object"
-        raise FormatError(f"expected a field {name} in the {what}, found {found[:80] or 'none'}")
+        names = ", ".join(sorted(map(str, value))[:5]) if isinstance(value, dict) else "no object"
+        raise FormatError(f"expected a field {name} in the {holder}, found {names[:80] or 'none'}")
     return value[name]

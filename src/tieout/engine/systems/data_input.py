@@ -1,4 +1,4 @@
-"""What Java's `DataOutputStream` wrote: numbers with their first byte first, and texts with their length before them.
+"""Reads the format of Java's `DataOutputStream`: big-endian numbers and length-prefixed texts.
 
 Source: `java.io.DataOutput` of Java SE 17.
 """
@@ -9,7 +9,7 @@ from tieout.engine.systems.json_texts import FormatError
 
 
 class DataInput:
-    """Bytes that are read from their beginning to their end, once."""
+    """Bytes that are read once, from start to end."""
 
     def __init__(self, content: bytes, at: int = 0) -> None:
         self._content, self._at = content, at
@@ -21,26 +21,26 @@ class DataInput:
 
     @property
     def at(self) -> int:
-        """Which byte is read next."""
+        """The index of the next byte."""
         return self._at
 
     def taken(self, count: int) -> bytes:
         """Return the next bytes.
 
         Raises:
-            FormatError: where there are not so many.
+            FormatError: if there are fewer.
         """
         if count > len(self._content) - self._at:
             raise FormatError(f"cut off at byte {len(self._content)}")
         self._at += count
         return self._content[self._at - count : self._at]
 
-    def rest(self) -> bytes:
-        """Return all bytes that are left."""
+    def remaining(self) -> bytes:
+        """Return all remaining bytes."""
         return self.taken(len(self._content) - self._at)
 
     def signed(self, count: int) -> int:
-        """Return the next number, which has so many bytes.
+        """Return the next signed number of `count` bytes.
 
         Raises:
             FormatError: where there are not so many.
@@ -48,21 +48,21 @@ class DataInput:
         return int.from_bytes(self.taken(count), "big", signed=True)
 
     def number(self, count: int) -> int:
-        """Return the next number, where none may be negative.
+        """Return the next number, which must not be negative.
 
         >>> DataInput(bytes([0, 7])).number(2)
         7
 
         Raises:
-            FormatError: where it is negative, or cut off.
+            FormatError: if it is negative, or cut off.
         """
-        found = self.signed(count)
-        if found < 0:
-            raise FormatError(f"expected a number from 0 on at byte {self._at - count}, found {found}")
-        return found
+        value = self.signed(count)
+        if value < 0:
+            raise FormatError(f"expected a number from 0 on at byte {self._at - count}, found {value}")
+        return value
 
     def varint(self) -> int:
-        """Return the next number as Kafka writes one without a sign: seven bits a byte, the lowest first.
+        """Return the next unsigned varint of Kafka: seven bits per byte, the lowest first.
 
         Source: "The Kafka Protocol", UNSIGNED_VARINT.
 
@@ -70,18 +70,18 @@ class DataInput:
         300
 
         Raises:
-            FormatError: where it is cut off, or has more than five bytes.
+            FormatError: if it is cut off, or has more than five bytes.
         """
-        found = 0
+        value = 0
         for place in range(5):
             byte = self.taken(1)[0]
-            found |= (byte & 0x7F) << 7 * place
+            value |= (byte & 0x7F) << 7 * place
             if byte < 0x80:
-                return found
+                return value
         raise FormatError("expected a number of at most five bytes, found a longer one")
 
     def text(self) -> str:
-        """Return the next text; a character of it that UTF-8 does not have is replaced.
+        """Return the next text; invalid UTF-8 is replaced.
 
         Raises:
             FormatError: where it is cut off.

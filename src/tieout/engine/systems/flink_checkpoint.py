@@ -1,8 +1,8 @@
-"""The file `_metadata` of a Flink checkpoint or savepoint: what each operator's subtasks keep, by name of the state.
+"""Parses the file `_metadata` of a Flink checkpoint or savepoint: the states of each operator's subtasks, by name.
 
-Only the states of operators are read, which are lists of bytes: positions of sources, and what sinks prepared. Keyed
-state is passed over. Nothing is deserialised: of the checkpoint's properties, a Java object at the end of the file,
-only the end is looked at, which shows whether it is whole.
+Only operator states are read, which are lists of bytes: positions of sources, and prepared transactions of sinks. Keyed
+state is skipped. Nothing is deserialised: of the checkpoint's properties, a Java object at the end of the file, only
+the end is checked, which shows whether the file is complete.
 
 Source: `Checkpoints`, `MetadataV6Serializer` and `MetadataV2V3SerializerBase` of Apache Flink 2.2 (flink-runtime).
 """
@@ -19,7 +19,7 @@ from tieout.engine.systems.java_maps import MAGIC as JAVA_MAGIC
 from tieout.engine.systems.json_texts import FormatError
 
 MAGIC: Final = bytes.fromhex("4960672d")
-"""How a file of metadata begins."""
+"""The first bytes of a metadata file."""
 VERSION: Final = 6
 _MASTER_MAGIC: Final = bytes.fromhex("c96b1696")
 _NULL, _BYTES, _FILE, _RELATIVE_FILE = 0, 1, 2, 6
@@ -32,9 +32,9 @@ _LAST_TEXT: Final = 64
 
 @dataclass(frozen=True)
 class OperatorState:
-    """The states of one subtask of an operator: by name where the elements of each begin in `content`.
+    """The states of one subtask of an operator: for each name the offsets of its elements in `content`.
 
-    `file` is the name of the file beside the metadata that has the content, None where the metadata has it.
+    `file` is the name of a separate file with the content, None if the metadata contains it.
     """
 
     operator: str
@@ -45,35 +45,35 @@ class OperatorState:
     file: str | None = None
 
     def elements(self, name: str) -> list[bytes]:
-        """Return the elements of the state with this name; none where the subtask has no such state.
+        """Return the elements of the state with this name; none if the subtask has no such state.
 
         Raises:
-            FormatError: where an element leads out of the content, or they are more than that.
+            FormatError: if an element, or all together, exceed the content.
         """
-        found, left = [], len(self.content)
+        elements, remaining = [], len(self.content)
         for begin in self.offsets.get(name, ()):
             data = DataInput(self.content, min(begin, len(self.content)))
             length = data.number(4)
-            left -= 4 + length
-            if left < 0:
+            remaining -= 4 + length
+            if remaining < 0:
                 raise FormatError(f"expected elements of {name} within {len(self.content)} bytes, found more")
-            found.append(data.taken(length))
-        return found
+            elements.append(data.taken(length))
+        return elements
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What one file of metadata says: the checkpoint's number, and the states of all operators."""
+    """The content of one metadata file: the checkpoint's number, and the states of all operators."""
 
     number: int
     states: tuple[OperatorState, ...]
 
 
 def checkpoint_in(content: bytes) -> Checkpoint:
-    """Return what a file of metadata says.
+    """Return the checkpoint in a metadata file.
 
     Raises:
-        FormatError: where it is another file, of another version, cut off, or holds what is not read.
+        FormatError: if it is another file, of another version, cut off, or has content that is not supported.
     """
     data = DataInput(content)
     if data.taken(len(MAGIC)) != MAGIC:
@@ -91,12 +91,12 @@ def checkpoint_in(content: bytes) -> Checkpoint:
     states: list[OperatorState] = []
     for _ in range(data.number(4)):
         states += _operator(data)
-    _require_properties(data.rest(), len(content))
+    _require_properties(data.remaining(), len(content))
     return Checkpoint(number, tuple(states))
 
 
 def _operator(data: DataInput) -> list[OperatorState]:
-    """Return the states of one operator's subtasks, none where all of them have finished."""
+    """Return the states of one operator's subtasks, none if all of them have finished."""
     name, uid = data.text(), data.text()
     data.taken(16 + 4 + 4)  # id, parallelism, and the most subtasks that it may have
     _stream(data, name)  # the coordinator's state, which hands out places and has no position
@@ -112,7 +112,7 @@ def _operator(data: DataInput) -> list[OperatorState]:
 
 
 def _subtask(data: DataInput, name: str, uid: str, subtask: int) -> list[OperatorState]:
-    """Return what one subtask keeps as an operator: managed state, where it has any."""
+    """Return the managed operator state of one subtask, if it has any."""
     managed = _operator_state(data, name, uid, subtask) if data.number(4) else None
     if data.number(4):
         _operator_state(data, name, uid, subtask)
@@ -147,7 +147,7 @@ def _operator_state(data: DataInput, name: str, uid: str, subtask: int) -> Opera
 
 
 def _skip_keyed(data: DataInput, name: str) -> None:
-    """Pass over keyed state."""
+    """Skip keyed state."""
     kind = data.number(1)
     if kind == _NULL:
         return
@@ -168,7 +168,7 @@ def _skip_keyed(data: DataInput, name: str) -> None:
 
 
 def _skip_increment(data: DataInput, name: str) -> None:
-    """Pass over keyed state of which each checkpoint keeps only what is new, as RocksDB does."""
+    """Skip incremental keyed state, as of RocksDB."""
     data.taken(8)  # of which checkpoint
     data.text()  # of which backend
     data.taken(4 + 4 + 8)  # the first group of keys, how many, and how many bytes
@@ -181,7 +181,7 @@ def _skip_increment(data: DataInput, name: str) -> None:
 
 
 def _stream(data: DataInput, name: str) -> tuple[bytes, str | None]:
-    """Return the content of a state where the metadata has it, else the name of the file that has."""
+    """Return the content of a state if the metadata has it, else the name of the file with the content."""
     kind = data.number(1)
     if kind == _NULL:
         return b"", None
@@ -200,12 +200,12 @@ def _stream(data: DataInput, name: str) -> tuple[bytes, str | None]:
     )
 
 
-def _require_properties(rest: bytes, size: int) -> None:
-    """Refuse a file whose last part, the checkpoint's properties, is not whole."""
-    ends = (len(rest) - 3 - length for length in range(1, _LAST_TEXT))
+def _require_properties(properties: bytes, size: int) -> None:
+    """Refuse a file whose last part, the checkpoint's properties, is incomplete."""
+    ends = (len(properties) - 3 - length for length in range(1, _LAST_TEXT))
     is_whole = any(
-        place > 0 and rest[place : place + 3] == b"t" + (len(rest) - place - 3).to_bytes(2, "big")
+        place > 0 and properties[place : place + 3] == b"t" + (len(properties) - place - 3).to_bytes(2, "big")
         for place in ends
     )
-    if not rest.startswith(JAVA_MAGIC) or not is_whole:
+    if not properties.startswith(JAVA_MAGIC) or not is_whole:
         raise FormatError(f"cut off at byte {size}: the checkpoint's properties are not whole")

@@ -1,4 +1,4 @@
-"""What Flink's Kafka connector keeps in the states of operators: positions, and transactions that sinks prepared.
+"""Parses the operator states of Flink's Kafka connector: positions, and prepared transactions of sinks.
 
 Source: `KafkaPartitionSplitSerializer` and `KafkaCommittableSerializer` of flink-connector-kafka 5.0;
 `SimpleVersionedSerialization` and `CommittableCollectorSerializer` of Apache Flink 2.2.
@@ -24,8 +24,8 @@ _COLLECTOR, _CHECKPOINT, _SUBTASK, _REQUEST, _COMMITTABLE = 2, 1, 2, 0, 1
 _OTHER_SINK: Final = "expected a transaction of a Kafka sink, found another sink's state"
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _MOST_NAME: Final = 249
-_EARLIEST_WORD: Final = -3
-"""Of offsets that are words, latest (-1), earliest (-2) and committed (-3), the lowest."""
+_LOWEST_SPECIAL_OFFSET: Final = -3
+"""The lowest of the special offsets latest (-1), earliest (-2) and committed (-3)."""
 
 
 class OtherStateError(FormatError):
@@ -34,7 +34,7 @@ class OtherStateError(FormatError):
 
 @dataclass(frozen=True)
 class SplitPosition:
-    """Where a source goes on in a partition; `offset` is None where it has not begun."""
+    """The offset at which a source continues in a partition; None if it has not started."""
 
     topic: str
     partition: int
@@ -43,7 +43,7 @@ class SplitPosition:
 
 @dataclass(frozen=True)
 class PreparedTransaction:
-    """A transaction that a sink's checkpoint counts as written: Kafka's producer id and epoch, and its name."""
+    """A transaction prepared by a sink's checkpoint: Kafka's producer id and epoch, and its name."""
 
     checkpoint: int
     producer_id: int
@@ -52,7 +52,7 @@ class PreparedTransaction:
 
 
 def reads_kafka(state: OperatorState) -> bool:
-    """Return whether an operator's subtask keeps positions of a Kafka source."""
+    """Return whether an operator's subtask has positions of a Kafka source."""
     try:
         return bool([split_position(element) for element in state.elements(SOURCE_STATE)])
     except FormatError:
@@ -60,42 +60,42 @@ def reads_kafka(state: OperatorState) -> bool:
 
 
 def split_position(element: bytes) -> SplitPosition:
-    """Return the position that an element of a Kafka source's state holds.
+    """Return the position in an element of a Kafka source's state.
 
     Raises:
-        FormatError: where it is another source's, of another version, or cut off.
+        FormatError: if it is another source's, of another version, or cut off.
     """
     whole = DataInput(element)
     data = _versioned(whole, _SPLIT_VERSION, "a position of a Kafka source")
     topic, partition, offset = data.text(), data.number(4), data.signed(8)
     data.taken(8)  # where the source stops
-    is_one = data.is_at_end and whole.is_at_end
-    if not is_one or not topic or len(topic) > _MOST_NAME or not _LEGAL.issuperset(topic):
+    is_complete = data.is_at_end and whole.is_at_end
+    if not is_complete or not topic or len(topic) > _MOST_NAME or not _LEGAL.issuperset(topic):
         raise FormatError("expected a position of a Kafka source, found another source's state")
-    if partition > LARGEST_INT or not _EARLIEST_WORD <= offset <= LARGEST:
+    if partition > LARGEST_INT or not _LOWEST_SPECIAL_OFFSET <= offset <= LARGEST:
         raise FormatError(f"expected an offset of {topic} that Kafka has, found {offset}")
     return SplitPosition(topic, partition, offset if offset >= 0 else None)
 
 
 def prepared_transactions(element: bytes) -> list[PreparedTransaction]:
-    """Return the transactions that an element of a Kafka sink's committer holds.
+    """Return the transactions in an element of a Kafka sink's committer state.
 
     Raises:
-        OtherStateError: where what it holds is another sink's.
-        FormatError: where it is of another version, or cut off.
+        OtherStateError: if it belongs to another sink.
+        FormatError: if it is of another version, or cut off.
     """
     whole = DataInput(element)
     data = _versioned(whole, _COLLECTOR, "the state of a sink's committer")
     _require_end(whole)
     if data.taken(len(_COLLECTOR_MAGIC)) != _COLLECTOR_MAGIC:
         raise FormatError("expected the state of a sink's committer, found another beginning")
-    found = [
+    transactions = [
         prepared
         for checkpoint in _list(data, _CHECKPOINT, "a committer's checkpoint")
         for prepared in _of_checkpoint(checkpoint)
     ]
     _require_end(data)
-    return found
+    return transactions
 
 
 def _of_checkpoint(data: DataInput) -> Iterator[PreparedTransaction]:
@@ -113,10 +113,10 @@ def _of_checkpoint(data: DataInput) -> Iterator[PreparedTransaction]:
 
 
 def _committable(request: DataInput, checkpoint: int) -> PreparedTransaction:
-    """Return the transaction that a request is to commit.
+    """Return the transaction of a commit request.
 
     Raises:
-        OtherStateError: where it is to commit something else.
+        OtherStateError: if it is a request to commit something else.
     """
     version, content = request.signed(4), request.taken(request.number(4))
     data = DataInput(content)
@@ -132,19 +132,19 @@ def _committable(request: DataInput, checkpoint: int) -> PreparedTransaction:
     return PreparedTransaction(checkpoint, producer_id, epoch, name)
 
 
-def _versioned(data: DataInput, version: int, what: str) -> DataInput:
-    """Return what was written with its version and its length before it."""
-    found = data.signed(4)
-    if found != version:
-        raise FormatError(f"expected {what} of version {version}, found version {found}")
+def _versioned(data: DataInput, version: int, subject: str) -> DataInput:
+    """Return the data that follows its version and length."""
+    found_version = data.signed(4)
+    if found_version != version:
+        raise FormatError(f"expected {subject} of version {version}, found version {found_version}")
     return DataInput(data.taken(data.number(4)))
 
 
-def _list(data: DataInput, version: int, what: str) -> Iterator[DataInput]:
-    """Yield the elements of a list that was written with one version before all of them."""
-    found = data.signed(4)
-    if found != version:
-        raise FormatError(f"expected {what} of version {version}, found version {found}")
+def _list(data: DataInput, version: int, subject: str) -> Iterator[DataInput]:
+    """Yield the elements of a list that follows one version for all of them."""
+    found_version = data.signed(4)
+    if found_version != version:
+        raise FormatError(f"expected {subject} of version {version}, found version {found_version}")
     for _ in range(data.number(4)):
         yield DataInput(data.taken(data.number(4)))
 

@@ -1,7 +1,7 @@
-"""A `HashMap<byte[], byte[]>` as Java serialises it: the file in which a standalone Connect worker keeps its positions.
+"""Parses a serialised `HashMap<byte[], byte[]>` of Java: the positions file of a standalone Connect worker.
 
-Only what that class writes is read, and no object of another class: the streams of Java's serialisation can describe
-anything. Work and memory are bounded by the file's size, whatever numbers stand in it.
+Only that class is read, and no object of another class: streams of Java's serialisation can describe anything. Work and
+memory are bounded by the file's size, whatever numbers it contains.
 
 Source: "Object Serialization Stream Protocol" of the Java Object Serialization Specification; `java.util.HashMap`
 (serialized form); `FileOffsetBackingStore` of Apache Kafka 4.3 (connect/runtime).
@@ -16,7 +16,7 @@ from tieout.engine.systems.data_input import DataInput
 from tieout.engine.systems.json_texts import FormatError
 
 MAGIC: Final = b"\xac\xed\x00\x05"
-"""How a file begins that Java serialised an object to."""
+"""The first bytes of a serialised Java object."""
 _NULL, _REFERENCE, _CLASS, _OBJECT, _ARRAY, _BLOCK, _END = 0x70, 0x71, 0x72, 0x73, 0x75, 0x77, 0x78
 _BYTES: Final = b"[B"
 _MAP: Final = b"java.util.HashMap"
@@ -24,16 +24,16 @@ _MAP_VERSION: Final = 362498820763181265
 _BYTES_VERSION: Final = -5984413125824719648
 _MAP_FIELDS: Final = ((b"F", b"loadFactor"), (b"I", b"threshold"))
 _ARRAY_CLASS_HANDLE: Final = 0x7E0002
-"""By what later arrays refer to the first one's class: the map and its class have the two handles before it."""
+"""The handle of the array class in later arrays: the map and its class have the two handles before it."""
 _WRITABLE_SERIALIZABLE: Final = 0x03
 _SERIALIZABLE: Final = 0x02
 
 
 def byte_map(content: bytes) -> list[tuple[bytes, bytes | None]]:
-    """Return the entries of a serialised map from bytes to bytes, in the order in which they lie in the file.
+    """Return the entries of a serialised map from bytes to bytes, in the order of the file.
 
     Raises:
-        FormatError: where it is cut off, goes on behind its end, or is anything else.
+        FormatError: if it is cut off, has bytes after its end, or is anything else.
     """
     stream = _Stream(content)
     if stream.taken(len(MAGIC)) != MAGIC:
@@ -68,21 +68,21 @@ class _Stream(DataInput):
         self._has_array_class = False
 
     def expect(self, value: int) -> None:
-        """Pass over a byte that must have this value."""
-        found = self.taken(1)[0]
-        if found != value:
+        """Read a byte that must have this value."""
+        byte = self.taken(1)[0]
+        if byte != value:
             raise FormatError(
-                f"expected {value:#04x} at byte {self.at - 1}, found {found:#04x}: no map of bytes"
+                f"expected {value:#04x} at byte {self.at - 1}, found {byte:#04x}: no map of bytes"
             )
 
     def described_class(
         self, name: bytes, version: int, flags: int, fields: tuple[tuple[bytes, bytes], ...]
     ) -> None:
-        """Pass over the description of this class, which stands before its first object."""
+        """Read the description of this class, which precedes its first object."""
         self.expect(_CLASS)
-        found = self.taken(self.number(2))
-        if found != name:
-            shown = found[:40].decode("ascii", "replace")
+        class_name = self.taken(self.number(2))
+        if class_name != name:
+            shown = class_name[:40].decode("ascii", "replace")
             raise FormatError(f"expected the class {name.decode()}, found {shown!r}: no map of bytes")
         described = struct.pack(">qBH", version, flags, len(fields))
         described += b"".join(kind + struct.pack(">H", len(field)) + field for kind, field in fields)

@@ -1,4 +1,4 @@
-"""JSON that another system wrote for itself, read strictly: what could mean two things means nothing."""
+"""Strict parsing of JSON written by other systems: ambiguous values are errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def exact_json(text: str) -> object:
     {'orders': {'0': 5}}
 
     Raises:
-        FormatError: where it is none, has a key twice, or is deeper or has longer numbers than Python reads.
+        FormatError: if it is invalid, has a duplicate key, or is deeper or has longer numbers than Python reads.
     """
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
@@ -35,16 +35,16 @@ def json_object(text: str) -> dict[str, object]:
     """Return the fields of a JSON object.
 
     Raises:
-        FormatError: as `exact_json` does, and for another value.
+        FormatError: as for `exact_json`, and for another value.
     """
-    found = exact_json(text)
-    if not isinstance(found, dict):
-        raise FormatError(f"expected a JSON object, found {_kind(found)}")
-    return found
+    value = exact_json(text)
+    if not isinstance(value, dict):
+        raise FormatError(f"expected a JSON object, found {_kind(value)}")
+    return value
 
 
 def offset_in(value: object) -> int | None:
-    """Return the offset that a JSON value is, None where it is none: a fraction, a text, negative, or too large.
+    """Return a JSON value as an offset, None if it is not valid: a fraction, a text, negative, or too large.
 
     >>> [offset_in(value) for value in (5, True, 5.0, -1, "5", 2**62)]
     [5, None, None, None, None, None]
@@ -55,7 +55,7 @@ def offset_in(value: object) -> int | None:
 
 
 def partition_in(text: str) -> int | None:
-    """Return the partition's number that a text is, None where it is none.
+    """Return a text as a partition's number, None if it is not valid.
 
     >>> [partition_in(text) for text in ("12", "-1", "-0", "00", "x")]
     [12, None, None, None, None]
@@ -65,10 +65,10 @@ def partition_in(text: str) -> int | None:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise FormatError("expected each key once in a JSON object, found one twice")
-    return found
+    return fields
 
 
 def _refused(constant: str) -> object:

@@ -1,8 +1,8 @@
-"""KahaDB's journal, in which ActiveMQ Classic writes each message and what becomes of it, before it answers.
+"""Parses KahaDB's journal, ActiveMQ Classic's write-ahead log of messages and their removals.
 
-A file is a row of batches, each with a checksum; a batch is a row of records; a record is a command in Protocol Buffers
-that may hold OpenWire. Behind the last batch stands a mark of the end, written with it: where none does, batches are
-missing, torn by an unclean end or cut off with the file.
+A file is a sequence of batches, each with a checksum; a batch is a sequence of records; a record is a command in
+Protocol Buffers that may contain OpenWire. An end mark follows the last batch and is written with it: without one,
+batches are missing, torn by a crash or cut off with the file.
 
 Source: `Journal`, `MessageDatabase` and `journal-data.proto` of Apache ActiveMQ 6.3 (activemq-kahadb-store).
 """
@@ -27,12 +27,12 @@ _TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK = 0, 1, 2, 4, 5
 _STARTED: Final = "LOADED"
 _QUEUE: Final = 0
 LOCAL: Final = "local:"
-"""How the name of a transaction of a connection begins."""
+"""Prefix of the name of a connection's transaction."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """A message that a queue was given: `at` is the byte of the file at which its record begins."""
+    """A message that was added to a queue: `at` is the byte of the file at which its record starts."""
 
     at: int
     queue: str
@@ -44,14 +44,14 @@ class Added:
         """Return the message itself.
 
         Raises:
-            FormatError: where it cannot be read.
+            FormatError: if it cannot be read.
         """
         return message(self.content)
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A message that left a queue, and by whose word."""
+    """A message that was removed from a queue, and its acknowledgement."""
 
     queue: str
     message_id: str
@@ -69,7 +69,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Started:
-    """A broker that opened the journal: what it found in a transaction of a connection is rolled back."""
+    """A start of the broker: it rolls back open transactions of connections."""
 
 
 Entry = Added | Removed | Ended | Started
@@ -77,19 +77,19 @@ Entry = Added | Removed | Ended | Started
 
 @dataclass(frozen=True)
 class Torn:
-    """Where neither a whole batch nor the mark of the end follows. `is_followed`: batches come after it."""
+    """A position followed by neither a complete batch nor the end mark. `is_followed`: batches come after it."""
 
     at: int
     is_followed: bool
 
 
 def entries_in(content: bytes) -> Iterator[Entry | Torn]:
-    """Yield what a journal file says, in the order in which it was written; last, where it is torn, that.
+    """Yield the entries of a journal file in the order of writing; if it is torn, last a `Torn`.
 
-    What is neither of a queue nor of a transaction is passed over.
+    Records that belong to neither a queue nor a transaction are skipped.
 
     Raises:
-        FormatError: where a record that has its checksum cannot be read.
+        FormatError: if a record with a valid checksum cannot be read.
     """
     at = 0
     while True:
@@ -105,12 +105,12 @@ def entries_in(content: bytes) -> Iterator[Entry | Torn]:
 
 
 def begins_journal(content: bytes) -> bool:
-    """Return whether bytes begin as a journal file does."""
+    """Return whether the bytes start like a journal file."""
     return content[_HEADER.size : _HEADER.size + len(_MAGIC)] == _MAGIC
 
 
 def _batch_size(content: bytes, at: int) -> int | None:
-    """Return how many bytes of records follow the head of a batch: 0 at the mark of the end, None where it is torn."""
+    """Return the bytes of records that follow a batch's header: 0 at the end mark, None if it is torn."""
     if content.startswith(_END, at):
         return 0
     head = content[at : at + _HEADER.size + _BATCH.size]
@@ -131,16 +131,16 @@ def _of_batch(content: bytes, at: int, end: int) -> Iterator[Entry]:
         if kind != _USER or size <= _HEADER.size or at + size > end:
             raise FormatError(f"expected a record within its batch at byte {at}, found another")
         try:
-            found = _entry(content[at + _HEADER.size : at + size], at)
+            entry = _entry(content[at + _HEADER.size : at + size], at)
         except FormatError as error:
             raise FormatError(f"the record at byte {at}: {error}") from None
-        if found is not None:
-            yield found
+        if entry is not None:
+            yield entry
         at += size
 
 
 def _entry(record: bytes, at: int) -> Entry | None:
-    """Return what a record says, None where it is of no interest."""
+    """Return the entry of a record, None if it is irrelevant."""
     kind = record[0]
     if kind not in (_TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK):
         return None
@@ -177,10 +177,10 @@ def _transaction(content: bytes | int) -> str:
 
 
 def _fields(content: bytes) -> dict[int, bytes | int]:
-    """Return the fields of a Protocol Buffers message by number; of a repeated one the last.
+    """Return the fields of a Protocol Buffers message by number; the last one of a repeated field.
 
     Raises:
-        FormatError: where it is cut off, or none.
+        FormatError: if it is cut off, or invalid.
     """
     return dict(_values(content))
 
@@ -219,10 +219,10 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 
 
 def _bytes(fields: dict[int, bytes | int], number: int) -> bytes:
-    found = fields.get(number, b"")
-    if isinstance(found, int):
+    value = fields.get(number, b"")
+    if isinstance(value, int):
         raise FormatError(f"expected bytes in the field {number}, found a number")
-    return found
+    return value
 
 
 def _text(fields: dict[int, bytes | int], number: int) -> str:

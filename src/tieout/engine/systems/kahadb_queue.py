@@ -1,8 +1,8 @@
-"""What a KahaDB journal shows of one queue: the messages that it was given, and how each of them left it.
+"""The history of one queue in a KahaDB journal: the messages that were added, and how each was removed.
 
-A message's position is where its record lies, the number of the file times 2^32 and the byte: it rises in the order in
-which the broker wrote, also when that is started again. Its own number for a message, `brokerSequenceId`, begins anew
-then. An acknowledgement has no time; it was written before the next message that the journal has.
+A message's position is that of its record, the number of the file times 2^32 plus the byte: it increases in the order
+of writing, also across restarts of the broker. The broker's own `brokerSequenceId` starts again after a restart. An
+acknowledgement has no time; it was written before the journal's next message.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tieout.engine.systems.kahadb_journal import LOCAL, Added, Ended, Entry, Rem
 from tieout.engine.systems.openwire import StoredMessage
 
 BYTE_BITS: Final = KAHADB_BITS[1]
-"""A position is the number of its file, and so many bits for the byte in it."""
+"""The number of bits for the byte in a position; the bits above are the file's number."""
 EXPIRED: Final = "EXPIRED"
 POISON: Final = "POISON"
 REMOVED: Final = "REMOVED"
-"""What is said of a message that the broker took away by itself, or for an operator."""
+"""The reason of a message that the broker removed by itself, or for an operator."""
 MAYBE_EXPIRED: Final = "EXPIRED or REMOVED"
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A message that the queue was given; `fault` says what is wrong with one that cannot be read."""
+    """A message that was added to the queue; `fault` is the error of an unreadable one."""
 
     file: str
     position: int
@@ -39,9 +39,9 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Departure:
-    """A message that left the queue: why, and the latest time in milliseconds at which it can have, None if unknown.
+    """A removed message: the reason, and the latest possible time of removal in milliseconds, None if unknown.
 
-    `arrival` is None where the journal does not have it, in files that are gone.
+    `arrival` is None if the journal does not have it, because its file was deleted.
     """
 
     file: str
@@ -54,7 +54,7 @@ class Departure:
 
 
 class QueueHistory:
-    """One queue as the files of a journal show it, read in the order of their numbers."""
+    """The history of one queue, built from a journal's files in the order of their numbers."""
 
     def __init__(self, queue: str) -> None:
         self._queue = queue
@@ -68,27 +68,32 @@ class QueueHistory:
         self._expired: set[str] = set()
         self._known_millis = 0
 
-    def tell(self, file: str, number: int, entries: Iterable[Entry], written_millis: int | None) -> None:
-        """Take in one file. `written_millis` is when it was written last, None where nobody knows."""
+    def add_file(self, file: str, number: int, entries: Iterable[Entry], written_millis: int | None) -> None:
+        """Add one file. `written_millis` is the time of its last write, None if unknown."""
         for entry in entries:
-            self._take(file, number, entry)
+            self._apply(file, number, entry)
         if written_millis is not None:
             self._date(written_millis)
 
     def state_of(self, transaction: str | None) -> str:
-        """Return what became of a transaction: `none`, `committed`, `aborted` or `open`."""
+        """Return the state of a transaction: `none`, `committed`, `aborted` or `open`."""
         return "none" if transaction is None else self._states.get(transaction, "open")
 
     @property
     def departed(self) -> list[Departure]:
-        """How messages left, each with whether a dead letter queue has it."""
-        return [replace(one, has_dead_letter=one.message_id in self._dead) for one in self.departures]
+        """The removals, each with whether the message is in a dead letter queue."""
+        return [
+            replace(departure, has_dead_letter=departure.message_id in self._dead)
+            for departure in self.departures
+        ]
 
-    def _take(self, file: str, number: int, entry: Entry) -> None:
+    def _apply(self, file: str, number: int, entry: Entry) -> None:
         if isinstance(entry, Started):
             # What a broker finds in a transaction of a connection when it starts it rolls back.
-            self._states |= {one: "aborted" for one in self._open if one.startswith(LOCAL)}
-            self._open = {one for one in self._open if not one.startswith(LOCAL)}
+            self._states |= {
+                transaction: "aborted" for transaction in self._open if transaction.startswith(LOCAL)
+            }
+            self._open = {transaction for transaction in self._open if not transaction.startswith(LOCAL)}
         elif isinstance(entry, Ended):
             self._states.setdefault(entry.transaction, "committed" if entry.is_committed else "aborted")
             self._open.discard(entry.transaction)
@@ -116,10 +121,10 @@ class QueueHistory:
             self._add_elsewhere(entry.message_id, message)
 
     def _add_elsewhere(self, message_id: str, copy: StoredMessage) -> None:
-        """Take in that another queue was given the message: as a dead letter, or because somebody moved it there.
+        """Record that the message was added to another queue: as a dead letter, or because it was moved there.
 
-        A composite queue hands on copies as well, and does so before it keeps the message itself. A dead letter has no
-        time to live any more; what was moved keeps it.
+        A composite queue also forwards copies, before it stores the message itself. A dead letter has no time to live
+        any more; a moved message keeps it.
         """
         if message_id not in self._latest:
             return
@@ -140,7 +145,7 @@ class QueueHistory:
         self.departures.append(Departure(file, arrival, entry.message_id, entry.transaction, reason))
 
     def _reason(self, arrival: Arrival | None, entry: Removed) -> str:
-        """Return why the broker itself removed a message: it had expired, it may have, or somebody took it away."""
+        """Return why the broker itself removed a message: it expired, it may have expired, or it was deleted."""
         if entry.by.kind in (EXPIRED, POISON):
             return entry.by.kind
         expires_at = None if arrival is None or arrival.message is None else arrival.message.expires_at
@@ -151,8 +156,8 @@ class QueueHistory:
 
 
 def reasons_of(departures: Iterable[Departure]) -> Mapping[str, int]:
-    """Return how many messages left for each reason, in the order of its name."""
-    found: dict[str, int] = {}
-    for one in departures:
-        found[one.reason] = found.get(one.reason, 0) + 1
-    return dict(sorted(found.items()))
+    """Return the number of removed messages per reason, ordered by name."""
+    counts: dict[str, int] = {}
+    for departure in departures:
+        counts[departure.reason] = counts.get(departure.reason, 0) + 1
+    return dict(sorted(counts.items()))

@@ -1,7 +1,7 @@
-"""OpenWire, as KahaDB keeps it: the messages and acknowledgements of a broker's journal.
+"""Parses OpenWire as stored by KahaDB: the messages and acknowledgements of a broker's journal.
 
-Loose encoding without a cache, which is what a store has whatever its clients speak. Only what evidence is made of is
-read: of a message its identity, times, properties and body, of an acknowledgement its type and who gave it.
+A store uses loose encoding without a cache, whatever protocol its clients use. Only the fields for evidence are read:
+of a message its identity, times, properties and body, of an acknowledgement its type and consumer.
 
 Source: `org.apache.activemq.openwire.v12` and `MarshallingSupport` of Apache ActiveMQ 6.3 (activemq-client).
 """
@@ -18,10 +18,10 @@ from tieout.engine.systems.data_input import DataInput
 from tieout.engine.systems.json_texts import FormatError
 
 MOST_BODY: Final = 64 << 20
-"""How large a body may be once it is inflated."""
+"""The most bytes of an inflated body."""
 _ACK: Final = 22
-_PLAIN, _BYTES, _TEXT = 23, 24, 28
-_MESSAGES: Final = range(_PLAIN, 30)
+_MESSAGE, _BYTES, _TEXT = 23, 24, 28
+_MESSAGES: Final = range(_MESSAGE, 30)
 ACK_TYPES: Final[Mapping[int, str]] = {
     0: "DELIVERED",
     1: "POISON",
@@ -43,7 +43,7 @@ _DEEPEST: Final = 4
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """What an acknowledgement says: its type in ActiveMQ's words, and the consumer, None where the broker gave it."""
+    """An acknowledgement: its type by ActiveMQ's name, and the consumer, None if the broker gave it."""
 
     kind: str
     consumer: str | None
@@ -53,9 +53,9 @@ class Acknowledgement:
 class StoredMessage:
     """A message as a producer sent it.
 
-    `sent_at`, `expires_at` and `arrived_at` are milliseconds since 1970, None where the message does not say: the
-    clock of the producer's client, what that made of a time to live, and the broker's clock. `body` is None where there
-    is none. `original` is the destination that it was sent to, where a dead letter queue has it now.
+    `sent_at`, `expires_at` and `arrived_at` are milliseconds since 1970, None if the message has none: by the clock of
+    the producer's client, that plus the time to live, and by the broker's clock. `body` is None if there is none.
+    `original` is the original destination of a message in a dead letter queue.
     """
 
     original: str | None
@@ -67,10 +67,10 @@ class StoredMessage:
 
 
 def acknowledgement(content: bytes) -> Acknowledgement:
-    """Return what the frame of an acknowledgement says.
+    """Return the acknowledgement in a frame.
 
     Raises:
-        FormatError: where it is something else, or cut off.
+        FormatError: if it is something else, or cut off.
     """
     data = _opened(content, range(_ACK, _ACK + 1), "an acknowledgement")
     data.object()  # destination
@@ -83,10 +83,10 @@ def acknowledgement(content: bytes) -> Acknowledgement:
 
 
 def message(content: bytes) -> StoredMessage:
-    """Return what the frame of a message says.
+    """Return the message in a frame.
 
     Raises:
-        FormatError: where it is something else, cut off, or larger than `MOST_BODY` once it is inflated.
+        FormatError: if it is something else, cut off, or larger than `MOST_BODY` when inflated.
     """
     data = _opened(content, _MESSAGES, "a message")
     kind = content[4]
@@ -130,21 +130,21 @@ def message(content: bytes) -> StoredMessage:
     )
 
 
-def _opened(content: bytes, kinds: range, what: str) -> _OpenWire:
+def _opened(content: bytes, kinds: range, subject: str) -> _OpenWire:
     data = _OpenWire(content)
     data.taken(4)  # the frame's length
     kind = data.number(1)
     if kind not in kinds:
-        raise FormatError(f"expected {what} of OpenWire, found a command of type {kind}")
+        raise FormatError(f"expected {subject} of OpenWire, found a command of type {kind}")
     data.taken(5)  # command id, response required
     return data
 
 
 def _body(kind: int, body: bytes, *, is_compressed: bool) -> bytes:
-    """Return a text as UTF-8, and any other body as it is kept.
+    """Return a text as UTF-8, and any other body as stored.
 
     Raises:
-        FormatError: where it cannot be inflated, is too large, or is a text cut off.
+        FormatError: if it cannot be inflated, is too large, or is a truncated text.
     """
     if is_compressed:
         body = _inflated(body[4:] if kind == _BYTES else body)
@@ -158,18 +158,18 @@ def _body(kind: int, body: bytes, *, is_compressed: bool) -> bytes:
 def _inflated(body: bytes) -> bytes:
     inflater = zlib.decompressobj()
     try:
-        found = inflater.decompress(body, MOST_BODY + 1)
+        inflated = inflater.decompress(body, MOST_BODY + 1)
     except zlib.error as error:
         raise FormatError(f"expected a compressed body, found one that cannot be inflated: {error}") from None
-    if len(found) > MOST_BODY:
+    if len(inflated) > MOST_BODY:
         raise FormatError(f"expected a body of at most {MOST_BODY >> 20} MB, found more once it is inflated")
     if not inflater.eof:
         raise FormatError("expected a compressed body, found one that is cut off")
-    return found
+    return inflated
 
 
 def _of_java(text: bytes) -> bytes:
-    """Return a text as UTF-8 that Java wrote with zeros in two bytes and larger characters as two halves."""
+    """Return a text in Java's modified UTF-8 as UTF-8: zeros in two bytes, surrogate pairs as two characters."""
     if b"\xc0\x80" not in text and b"\xed" not in text:
         return text
     halves = text.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
@@ -177,7 +177,7 @@ def _of_java(text: bytes) -> bytes:
 
 
 class _OpenWire(DataInput):
-    """The values of OpenWire, from the beginning of some bytes to their end."""
+    """Reads the values of OpenWire from bytes, in order."""
 
     def flag(self) -> bool:
         return self.signed(1) != 0
@@ -189,7 +189,7 @@ class _OpenWire(DataInput):
         return self.taken(self.number(4)) if self.flag() else None
 
     def object(self, depth: int = 0) -> str | None:
-        """Return an object as ActiveMQ shows it, None where there is none."""
+        """Return an object as ActiveMQ prints it, None if there is none."""
         if not self.flag():
             return None
         kind = self.number(1)
@@ -230,14 +230,14 @@ class _OpenWire(DataInput):
         return f"{connection}:{session}:{value}"
 
     def properties(self) -> dict[str, str]:
-        """Return a map's values as texts; what has none, such as a map in the map, is left out."""
-        found: dict[str, str] = {}
+        """Return a map's values as texts, without values that have no text, such as nested maps."""
+        values: dict[str, str] = {}
         for _ in range(self.number(4)):
             name = self.text()
             value = self._primitive(0)
             if isinstance(value, str):
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
     def _primitive(self, depth: int) -> str | None:
         kind = self.signed(1)

@@ -1,8 +1,8 @@
-"""Pulsar's entries as its REST interface hands them out: the head says what the entry is, the body has its messages.
+"""Parses Pulsar's entries in answers of its REST interface: the headers describe the entry, the body has its messages.
 
-An entry is one message, or a batch of them, each with metadata of its own. The broker has unpacked what was compressed.
-A message outside a batch has its key and its properties in headers, in Latin-1: the web server writes a blank for any
-other character, so that a text with a blank is not known, and blanks at its ends are lost.
+An entry is one message, or a batch of messages, each with its own metadata. The broker has already decompressed it. A
+message outside a batch has its key and properties in headers, in Latin-1: the web server writes a blank for any other
+character, so a text with a blank is ambiguous, and blanks at its ends are lost.
 
 Source: `PersistentTopicsBase.generateResponseWithEntry`, `PulsarApi.proto` (`SingleMessageMetadata`) and
 `MarkerType` of apache/pulsar, branch 3.0.
@@ -40,16 +40,16 @@ _PROPERTIES, _KEY, _SIZE, _EVENT_TIME, _KEY_BASE64, _SEQUENCE, _NULL_VALUE, _NUL
     9,
     10,
 )
-"""Numbers of the fields of a message in a batch."""
+"""Field numbers of a message in a batch."""
 
 TransactionId = tuple[int, int]
-"""The most and the least significant half, which Pulsar writes as `(most,least)`."""
+"""The most and least significant half, which Pulsar prints as `(most,least)`."""
 _Fields = dict[int, list[int | bytes]]
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message of an entry, with its place in the batch; a property that is not known is None."""
+    """One message of an entry, with its index in the batch; an unknown property is None."""
 
     batch: int
     sequence: int | None
@@ -62,7 +62,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry: what is the same for its messages, and what the broker says of its transaction."""
+    """An entry: the fields common to its messages, and the broker's view of its transaction."""
 
     producer: str | None
     published_at: datetime | None
@@ -70,69 +70,69 @@ class Entry:
     transaction: TransactionId | None
     marker: int | None
     is_aborted: bool
-    is_held_back: bool
+    is_uncommitted: bool
     messages: Sequence[Message]
 
 
 def entry_in(answer: Answer) -> Entry:
-    """Return the entry that an answer holds.
+    """Return the entry in an answer.
 
     Raises:
-        FormatError: where the answer is none of Pulsar's, the entry is encrypted or a part of a larger message, and
-            where its messages cannot be told apart.
+        FormatError: if the answer is not Pulsar's, the entry is encrypted or a chunk of a larger message, or its
+            messages cannot be separated.
     """
-    named = {name.lower(): value for name, value in answer.headers}
-    if "x-pulsar-publish-time" not in named:
+    headers = {name.lower(): value for name, value in answer.headers}
+    if "x-pulsar-publish-time" not in headers:
         raise FormatError("expected an entry with the header X-Pulsar-publish-time, found another answer")
-    if named.get("x-pulsar-is-encrypted", "false") != "false" or "x-pulsar-encryption-algo" in named:
+    if headers.get("x-pulsar-is-encrypted", "false") != "false" or "x-pulsar-encryption-algo" in headers:
         raise FormatError("expected a body that the broker can read, found an encrypted one")
-    if _number(named, "num-chunks-from-msg", 1) > 1:
+    if _number(headers, "num-chunks-from-msg", 1) > 1:
         raise FormatError(
             "expected a whole message, found a chunk of one (chunkingEnabled), which is not read"
         )
-    marker = named.get("x-pulsar-marker-type")
+    marker = headers.get("x-pulsar-marker-type")
     return Entry(
-        producer=named.get("x-pulsar-producer-name"),
-        published_at=_time(named["x-pulsar-publish-time"]),
-        stored_at=_time(named.get("x-pulsar-broker-entry-metadata-timestamp")),
-        transaction=_transaction(named),
-        marker=None if marker is None else _number(named, "marker-type", 0),
-        is_aborted=named.get("x-pulsar-txn-aborted") == "true",
-        is_held_back=named.get("x-pulsar-txn-uncommitted") == "true",
-        messages=() if marker is not None else tuple(_messages(answer, named)),
+        producer=headers.get("x-pulsar-producer-name"),
+        published_at=_time(headers["x-pulsar-publish-time"]),
+        stored_at=_time(headers.get("x-pulsar-broker-entry-metadata-timestamp")),
+        transaction=_transaction(headers),
+        marker=None if marker is None else _number(headers, "marker-type", 0),
+        is_aborted=headers.get("x-pulsar-txn-aborted") == "true",
+        is_uncommitted=headers.get("x-pulsar-txn-uncommitted") == "true",
+        messages=() if marker is not None else tuple(_messages(answer, headers)),
     )
 
 
-def _messages(answer: Answer, named: Mapping[str, str]) -> Iterator[Message]:
-    if "x-pulsar-num-batch-message" in named:
-        yield from _batched(answer.body, _number(named, "num-batch-message", 0))
+def _messages(answer: Answer, headers: Mapping[str, str]) -> Iterator[Message]:
+    if "x-pulsar-num-batch-message" in headers:
+        yield from _batched(answer.body, _number(headers, "num-batch-message", 0))
         return
     properties = {
         name[len(_PROPERTY) :]: None if _BLANK in value else value
         for name, value in answer.headers
         if name.lower().startswith(_PROPERTY) and name.lower() not in _ENTRY_LEVEL
     }
-    is_encoded = named.get("x-pulsar-partition-key-b64-encoded") == "true"
-    is_null = named.get("x-pulsar-null-value") == "true"
-    has_key = named.get("x-pulsar-null-partition-key") != "true" and "x-pulsar-partition-key" in named
-    key = named["x-pulsar-partition-key"] if has_key else None
+    is_encoded = headers.get("x-pulsar-partition-key-b64-encoded") == "true"
+    is_null = headers.get("x-pulsar-null-value") == "true"
+    has_key = headers.get("x-pulsar-null-partition-key") != "true" and "x-pulsar-partition-key" in headers
+    key = headers["x-pulsar-partition-key"] if has_key else None
     is_unknown = key is not None and _BLANK in key
     yield Message(
         batch=0,
-        sequence=number_in(named.get("x-pulsar-sequence-id", "")),
+        sequence=number_in(headers.get("x-pulsar-sequence-id", "")),
         key=None if key is None or is_unknown else _key(key.encode(), is_encoded),
         value=None if is_null else answer.body,
         properties=properties,
-        event_time=_time(named.get("x-pulsar-event-time")),
+        event_time=_time(headers.get("x-pulsar-event-time")),
         has_unknown_key=is_unknown,
     )
 
 
 def _batched(body: bytes, count: int) -> Iterator[Message]:
-    """Yield the messages of a batch: each has the length of its metadata, that metadata, and its payload.
+    """Yield the messages of a batch: each has the length of its metadata, the metadata, and the payload.
 
     Raises:
-        FormatError: where there are more or fewer than said.
+        FormatError: if there are more or fewer than `count`.
     """
     at = 0
     for batch in range(count):
@@ -164,31 +164,31 @@ def _message(batch: int, fields: _Fields, payload: bytes) -> Message:
 
 
 def _fields(data: bytes) -> _Fields:
-    """Return the values of a message of Protocol Buffers by their fields' numbers: whole numbers and byte strings.
+    """Return the values of a Protocol Buffers message by field number: whole numbers and byte strings.
 
     >>> _fields(bytes.fromhex("12026b301812"))
     {2: [b'k0'], 3: [18]}
 
     Raises:
-        FormatError: where it is cut off, or has other types.
+        FormatError: if it is cut off, or has other types.
     """
-    found: _Fields = {}
+    fields: _Fields = {}
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
         value, at = _varint(data, at)
         if tag & 7 == 0:
-            found.setdefault(tag >> 3, []).append(value)
+            fields.setdefault(tag >> 3, []).append(value)
         elif tag & 7 == 2:
             if at + value > len(data):
                 raise FormatError("a message's metadata is cut off")
-            found.setdefault(tag >> 3, []).append(data[at : at + value])
+            fields.setdefault(tag >> 3, []).append(data[at : at + value])
             at += value
         else:
             raise FormatError(
                 f"a message's metadata has a field of the wire type {tag & 7}, which is not known"
             )
-    return found
+    return fields
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -204,13 +204,13 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _integer(fields: _Fields, number: int) -> int:
-    found = fields.get(number, [0])[-1]
-    return found if isinstance(found, int) else 0
+    value = fields.get(number, [0])[-1]
+    return value if isinstance(value, int) else 0
 
 
 def _bytes(fields: _Fields, number: int) -> bytes | None:
-    found = fields.get(number, [None])[-1] if number in fields else None
-    return found if isinstance(found, bytes) else None
+    value = fields.get(number, [None])[-1] if number in fields else None
+    return value if isinstance(value, bytes) else None
 
 
 def _utf8(text: bytes | None) -> str:
@@ -221,10 +221,10 @@ def _utf8(text: bytes | None) -> str:
 
 
 def _key(key: bytes, is_encoded: bool) -> bytes:
-    """Return the bytes that a key is.
+    """Return the bytes of a key.
 
     Raises:
-        FormatError: where it is said to be base 64, and is not.
+        FormatError: if it is declared as base 64, and is not.
     """
     if not is_encoded:
         return key
@@ -234,27 +234,27 @@ def _key(key: bytes, is_encoded: bool) -> bytes:
         raise FormatError("expected a key in base 64, found another") from None
 
 
-def _transaction(named: Mapping[str, str]) -> TransactionId | None:
-    if f"{_PREFIX}txnid-most-bits" not in named:
+def _transaction(headers: Mapping[str, str]) -> TransactionId | None:
+    if f"{_PREFIX}txnid-most-bits" not in headers:
         return None
-    return _number(named, "txnid-most-bits", 0), _number(named, "txnid-least-bits", 0)
+    return _number(headers, "txnid-most-bits", 0), _number(headers, "txnid-least-bits", 0)
 
 
-def _number(named: Mapping[str, str], name: str, default: int) -> int:
+def _number(headers: Mapping[str, str], name: str, default: int) -> int:
     """Return the number in a header.
 
     Raises:
-        FormatError: where it holds none.
+        FormatError: if it is not a number.
     """
-    text = named.get(_PREFIX + name)
-    found = default if text is None else number_in(text)
-    if found is None:
+    text = headers.get(_PREFIX + name)
+    number = default if text is None else number_in(text)
+    if number is None:
         raise FormatError(f"expected a number in the header X-Pulsar-{name}, found none")
-    return found
+    return number
 
 
 def _time(text: str | None) -> datetime | None:
-    """Return the time in a header, None where there is none or it is none.
+    """Return the time in a header, None if it is missing or invalid.
 
     >>> _time("2026-11-26T21:21:12.66Z").isoformat(), _time("yesterday")
     ('2026-11-26T21:21:12.660000+00:00', None)
@@ -262,10 +262,10 @@ def _time(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found.astimezone(UTC) if found.tzinfo is not None else None
+    return time.astimezone(UTC) if time.tzinfo is not None else None
 
 
 def _of_millis(millis: int) -> datetime | None:

@@ -1,6 +1,6 @@
-"""Pulsar's positions, ledger, entry and place in a batch, as one number each that keeps their order.
+"""Pulsar's positions (ledger, entry and index in a batch) as single numbers in the same order.
 
-Ids of ledgers rise within a topic, with gaps, so the numbers are sparse: none of those between two is owed.
+Ids of ledgers increase within a topic, with gaps, so the numbers are sparse: a gap does not mean a missing message.
 
 Source: `PositionImpl` and `ManagedLedgerInternalStats` of apache/pulsar, branch 3.0.
 """
@@ -24,8 +24,8 @@ _MOST_ENTRIES: Final = 1 << _ENTRY_BITS
 _MOST_IN_BATCH: Final = 1 << _BATCH_BITS
 _MOST_LEDGERS: Final = 1 << _LEDGER_BITS
 _RANGE: Final = re.compile(r"([(\[])(\d{1,19}):(-?\d{1,19})\.\.(\d{1,19}):(-?\d{1,19})([)\]])")
-_NOWHERE: Final = -1
-"""The entry before a ledger's first."""
+_BEFORE_FIRST: Final = -1
+"""The number before a ledger's first entry."""
 
 Place = tuple[int, int]
 """A ledger, and an entry in it."""
@@ -38,7 +38,7 @@ def packed(ledger: int, entry: int, batch: int = 0) -> int:
     21474865156
 
     Raises:
-        FormatError: where a part is beyond its bits, 31, 20 and 12.
+        FormatError: if a part exceeds its bits, 31, 20 and 12.
     """
     if not (0 <= ledger < _MOST_LEDGERS and 0 <= entry < _MOST_ENTRIES and 0 <= batch < _MOST_IN_BATCH):
         raise FormatError(
@@ -59,7 +59,7 @@ def shown_position(number: int) -> str:
 
 @dataclass(frozen=True)
 class Cursor:
-    """What a subscription has acknowledged: all up to `mark_delete`, and `ranges` of entries, `(first, last]`."""
+    """The acknowledgements of a subscription: all up to `mark_delete`, and `ranges` of entries, `(first, last]`."""
 
     mark_delete: Place
     ranges: tuple[tuple[Place, Place], ...]
@@ -67,61 +67,61 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Ledgers:
-    """A topic's ledgers in order, each with how many entries it has, and the last entry that was confirmed."""
+    """A topic's ledgers in order, each with its number of entries, and the last confirmed entry."""
 
     counts: tuple[Place, ...]
     last: Place
 
     @property
     def first(self) -> int:
-        """The position of the first entry that is kept."""
+        """The position of the first retained entry."""
         return packed(self.counts[0][0], 0)
 
     @property
     def end(self) -> int:
-        """The position that the next entry may get, at the least."""
+        """The lowest possible position of the next entry."""
         return self.after(self.last)
 
     @property
     def newest(self) -> Iterator[Place]:
-        """Every entry up to the last confirmed one, the last one first: statistics may claim any number of them."""
+        """Every entry up to the last confirmed one, latest first; lazy, because statistics may claim any number."""
         for ledger, count in reversed(self.counts):
             yield from ((ledger, entry) for entry in reversed(range(count)))
 
     def after(self, place: Place) -> int:
-        """Return the first position behind an entry: in the next ledger where its own has no more, or is gone.
+        """Return the first position after an entry: in the next ledger if its own has no more, or was deleted.
 
         >>> ledgers = Ledgers(((5, 3), (9, 0)), (5, 2))
         >>> [shown_position(ledgers.after(place)) for place in ((3, 8), (5, 1), (5, 2), (9, -1))]
         ['5:0:0', '5:2:0', '9:0:0', '9:0:0']
 
         Raises:
-            FormatError: where the position is beyond its bits.
+            FormatError: if the position exceeds its bits.
         """
         ledger, entry = place[0], place[1] + 1
         if ledger >= self.counts[-1][0]:
             return packed(ledger, entry)
-        # The ledger itself, or where it is gone, the next.
-        found = bisect_left(self.counts, (ledger, 0))
-        number, count = self.counts[found]
+        # The ledger itself, or the next if it was deleted.
+        index = bisect_left(self.counts, (ledger, 0))
+        number, count = self.counts[index]
         if number > ledger:
             return packed(number, 0)
-        return packed(ledger, entry) if entry < count else packed(self.counts[found + 1][0], 0)
+        return packed(ledger, entry) if entry < count else packed(self.counts[index + 1][0], 0)
 
 
 def ledgers_in(stats: dict[str, object]) -> Ledgers:
-    """Return the ledgers that a topic's internal statistics name; of the one that is written to they count no entry.
+    """Return the ledgers in a topic's internal statistics, which count no entries of the open ledger.
 
     Raises:
-        FormatError: where they name none, or not as Pulsar does.
+        FormatError: if there are none, or not in Pulsar's form.
     """
     last = _place(stats.get("lastConfirmedEntry"), "lastConfirmedEntry")
-    found = stats.get("ledgers")
-    if not isinstance(found, list) or not found:
+    ledgers = stats.get("ledgers")
+    if not isinstance(ledgers, list) or not ledgers:
         raise FormatError("expected ledgers in the topic's internal statistics, found none")
     counts: list[Place] = []
-    for one in found:
-        ledger, entry_count = (_number(one, name) for name in ("ledgerId", "entries"))
+    for fields in ledgers:
+        ledger, entry_count = (_number(fields, name) for name in ("ledgerId", "entries"))
         if counts and ledger <= counts[-1][0]:
             raise FormatError(f"expected rising ids of ledgers, found {ledger} behind {counts[-1][0]}")
         count = 0 if ledger > last[0] else last[1] + 1 if ledger == last[0] else entry_count
@@ -135,7 +135,7 @@ def stats_in(body: bytes) -> dict[str, object]:
     """Return a topic's internal statistics.
 
     Raises:
-        FormatError: where the body holds no JSON object.
+        FormatError: if the body is not a JSON object.
     """
     try:
         return json_object(body.decode())
@@ -144,15 +144,15 @@ def stats_in(body: bytes) -> dict[str, object]:
 
 
 def cursors_in(stats: dict[str, object]) -> dict[str, object]:
-    """Return the cursors of a topic's internal statistics by the names of subscriptions.
+    """Return the cursors of a topic's internal statistics, by subscription.
 
     Raises:
-        FormatError: where there are none in the statistics.
+        FormatError: if the statistics have none.
     """
-    found = stats.get("cursors")
-    if not isinstance(found, dict):
+    cursors = stats.get("cursors")
+    if not isinstance(cursors, dict):
         raise FormatError("expected cursors in the topic's internal statistics, found none")
-    return found
+    return cursors
 
 
 def cursor_in(fields: object) -> Cursor:
@@ -162,7 +162,7 @@ def cursor_in(fields: object) -> Cursor:
     (((5, 2), (5, 4)),)
 
     Raises:
-        FormatError: where a field is missing, or is not as Pulsar writes it.
+        FormatError: if a field is missing, or not in Pulsar's form.
     """
     if not isinstance(fields, dict):
         raise FormatError("expected a cursor's fields, found none")
@@ -189,13 +189,13 @@ def cursor_in(fields: object) -> Cursor:
 def _place(value: object, name: str) -> Place:
     ledger, parts, entry = value.partition(":") if isinstance(value, str) else ("", "", "")
     numbers = (number_in(ledger, LARGEST_INT), number_in(entry, LARGEST_INT))
-    if not parts or numbers[0] is None or numbers[1] is None or numbers[0] < 0 or numbers[1] < _NOWHERE:
+    if not parts or numbers[0] is None or numbers[1] is None or numbers[0] < 0 or numbers[1] < _BEFORE_FIRST:
         raise FormatError(f"{name}: expected ledger:entry, found none")
     return numbers[0], numbers[1]
 
 
 def _number(fields: object, name: str) -> int:
-    found = fields.get(name) if isinstance(fields, dict) else None
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < _MOST_LEDGERS:
+    value = fields.get(name) if isinstance(fields, dict) else None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST_LEDGERS:
         raise FormatError(f"ledgers: expected a number {name} from 0 on, found none")
-    return found
+    return value

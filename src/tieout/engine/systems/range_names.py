@@ -1,7 +1,7 @@
-"""Names of files that say which offsets are in them: the positions of a sink connector that keeps no others.
+"""File names that contain a range of offsets: the positions of a sink connector without other positions.
 
-Both offsets of a name are inclusive. A restarted connector goes on behind the highest one, so the names of a partition
-tile its offsets; only those of markers and aborted records lie between them.
+Both offsets of a name are inclusive. A restarted connector continues after the highest one, so the names of a partition
+cover its offsets without overlap; only markers and aborted records lie between them.
 
 Source: `FileUtils` and `TopicPartitionWriter` of confluentinc/kafka-connect-hdfs.
 """
@@ -18,7 +18,7 @@ from tieout.engine.limits import LARGEST_INT, number_in, shown
 from tieout.engine.systems.json_texts import FormatError
 
 SHADOW: Final = "+tmp"
-"""The folder of files that are being written, which are renamed when they are whole."""
+"""The folder of files that are being written, and renamed when complete."""
 _NO_RANGE: Final = (
     "expected a name of the pattern {}, found another; take the file out of the folder, or name the pattern"
 )
@@ -26,7 +26,7 @@ _NO_RANGE: Final = (
 
 @dataclass(frozen=True)
 class RangeName:
-    """What a file's name says: offsets `first` to `last` of a partition, both inclusive."""
+    """The range in a file's name: offsets `first` to `last` of a partition, both inclusive."""
 
     topic: str
     partition: int
@@ -35,41 +35,41 @@ class RangeName:
 
     @property
     def count(self) -> int:
-        """How many offsets the range has."""
+        """The number of offsets in the range."""
         return self.last - self.first + 1
 
 
 def range_name(name: str, pattern: re.Pattern[str]) -> RangeName:
-    r"""Return what a name says by the pattern's groups.
+    r"""Return the range of a name by the pattern's groups.
 
     >>> known = re.compile(r"(?P<topic>.+)_(?P<partition>\d+)_(?P<first>\d+)_(?P<last>\d+)")
     >>> range_name("orders_0_5_9", known)
     RangeName(topic='orders', partition=0, first=5, last=9)
 
     Raises:
-        FormatError: where the name does not fit, or its numbers are none of a range.
+        FormatError: if the name does not match, or its numbers are not a range.
     """
-    found = pattern.fullmatch(name)
-    topic = found["topic"] if found else None
-    if found is None or not topic:
+    match = pattern.fullmatch(name)
+    topic = match["topic"] if match else None
+    if match is None or not topic:
         raise FormatError(_NO_RANGE.format(shown(pattern.pattern)))
-    partition = number_in(found["partition"] or "", LARGEST_INT)
-    first, last = (number_in(found[group] or "") for group in ("first", "last"))
+    partition = number_in(match["partition"] or "", LARGEST_INT)
+    first, last = (number_in(match[group] or "") for group in ("first", "last"))
     if partition is None or first is None or last is None or min(partition, first) < 0 or last < first:
         raise FormatError(
-            f"expected a partition and a range of offsets, found partition {shown(found['partition'] or '')}, "
-            f"{shown(found['first'] or '')} to {shown(found['last'] or '')}"
+            f"expected a partition and a range of offsets, found partition {shown(match['partition'] or '')}, "
+            f"{shown(match['first'] or '')} to {shown(match['last'] or '')}"
         )
     return RangeName(topic, partition, first, last)
 
 
 def divided(files: Iterable[tuple[str, RangeName]]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of files of one partition whose ranges overlap although they lie in different folders.
+    """Yield pairs of files of one partition in different folders whose ranges overlap.
 
-    A partitioner that divides records by a field or their time writes such files: a name then spans more than it holds.
+    A partitioner that divides records by a field or time writes such files: a name then spans more than its file holds.
 
     Args:
-        files: Each file's path, and what its name says.
+        files: Each file's path, and the range of its name.
     """
     places: dict[tuple[str, int], list[tuple[int, int, str]]] = defaultdict(list)
     for path, name in files:

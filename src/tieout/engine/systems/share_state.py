@@ -1,8 +1,8 @@
-"""The records of `__share_group_state`: how far a share group is in a partition, and what became of single records.
+"""Parses the records of `__share_group_state`: a share group's start offset and the states of single records.
 
-A snapshot says all that is known of the partition, an update what changed. Both say for stretches of offsets which
-delivery state they are in. A lock is in neither: what a member has is known to its broker alone. Work and memory are
-bounded by the record's size, whatever numbers stand in it.
+A snapshot has the whole state of the partition, an update only changes. Both have delivery states of ranges of offsets.
+Locks are in neither: records acquired by a member are known only to its broker. Work and memory are bounded by the
+record's size, whatever numbers it contains.
 
 Source: `ShareSnapshotKey.json`, `ShareSnapshotValue.json`, `ShareUpdateKey.json` and `ShareUpdateValue.json` of Apache
 Kafka 4.3 (share-coordinator); `RecordState` (server); "The Kafka Protocol", tagged fields.
@@ -23,14 +23,14 @@ _SNAPSHOT, _UPDATE = 0, 1
 _VERSION: Final = 0
 _ID_BYTES: Final = 16
 _BATCH_BYTES: Final = 20
-"""The least bytes of a stretch: two offsets, its state, how often it was delivered, and that no tags follow."""
-_NONE: Final = -1
-"""The offset that says that there is none."""
+"""The least bytes of a range: two offsets, its state, its delivery count, and an empty list of tags."""
+_NO_OFFSET: Final = -1
+"""The offset that stands for none."""
 _WRITTEN: Final = "as Kafka 4.3 writes it"
 
 
 class DeliveryState(IntEnum):
-    """What became of a record; it is given to nobody any more once it is acknowledged or archived."""
+    """The delivery state of a record; it is not delivered again once it is acknowledged or archived."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -40,7 +40,7 @@ class DeliveryState(IntEnum):
 
 
 class StateKey(NamedTuple):
-    """What a record is about: a group and one partition of a topic, whose id is written as Kafka prints it."""
+    """The key of a record: a group and one partition of a topic, with the topic's id as Kafka prints it."""
 
     group: str
     topic_id: str
@@ -49,7 +49,7 @@ class StateKey(NamedTuple):
 
 
 class StateBatch(NamedTuple):
-    """A stretch of offsets, the last one included, in one state, and how often it was delivered."""
+    """A range of offsets, the last one included, with its state and delivery count."""
 
     first: int
     last: int
@@ -59,17 +59,17 @@ class StateBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class ShareState:
-    """What a record says: the first offset that is not done with, None where it says nothing of it, and stretches."""
+    """The value of a record: the start offset, None if it has none, and ranges."""
 
     start: int | None
     batches: tuple[StateBatch, ...]
 
 
 def state_key(content: bytes) -> StateKey:
-    """Return what a record is about, by its key.
+    """Return the parsed key of a record.
 
     Raises:
-        FormatError: where the key is cut off, goes on behind its end, or is of a type that is not known.
+        FormatError: if the key is cut off, has bytes after its end, or is of an unknown type.
     """
     key = DataInput(content)
     kind = key.number(2)
@@ -86,10 +86,10 @@ def state_key(content: bytes) -> StateKey:
 
 
 def share_state(content: bytes, *, is_snapshot: bool) -> ShareState:
-    """Return what a record says, by its value.
+    """Return the parsed value of a record.
 
     Raises:
-        FormatError: where the value is cut off, goes on behind its end, is of another version, or has stretches that no
+        FormatError: if the value is cut off, has bytes after its end, is of another version, or has ranges that no
             broker writes.
     """
     value = DataInput(content)
@@ -98,7 +98,7 @@ def share_state(content: bytes, *, is_snapshot: bool) -> ShareState:
         raise FormatError(f"expected a state of version {_VERSION}, found version {version}")
     value.taken(12 if is_snapshot else 8)  # the epochs of the snapshot, of the state and of the leader
     start = value.signed(8)
-    if not _NONE <= start <= LARGEST:
+    if not _NO_OFFSET <= start <= LARGEST:
         raise FormatError(f"start offset: expected an offset or -1, found {start}")
     if is_snapshot:
         value.taken(16)  # when it was created and written
@@ -106,14 +106,14 @@ def share_state(content: bytes, *, is_snapshot: bool) -> ShareState:
     if not 0 <= count <= len(content) // _BATCH_BYTES:
         raise FormatError(f"expected as many stretches {_WRITTEN} as the value has room for, found {count}")
     batches = tuple(_batch(value) for _ in range(count))
-    _pass_tags(value)
+    _skip_tags(value)
     _require_end(value, "value")
-    return ShareState(None if start == _NONE else start, batches)
+    return ShareState(None if start == _NO_OFFSET else start, batches)
 
 
 def _batch(value: DataInput) -> StateBatch:
     first, last, state, deliveries = (value.number(size) for size in (8, 8, 1, 2))
-    _pass_tags(value)
+    _skip_tags(value)
     if not first <= last <= LARGEST:
         raise FormatError(f"expected a stretch of offsets, found {first} to {last}")
     if state > DeliveryState.ARCHIVED:
@@ -121,15 +121,15 @@ def _batch(value: DataInput) -> StateBatch:
     return StateBatch(first, last, DeliveryState(state), deliveries)
 
 
-def _pass_tags(value: DataInput) -> None:
-    """Pass over tagged fields, which later versions may add without becoming another version."""
+def _skip_tags(value: DataInput) -> None:
+    """Skip tagged fields, which later releases may add without another version."""
     for _ in range(value.varint()):
         value.varint()
         value.taken(value.varint())
 
 
-def _require_end(content: DataInput, what: str) -> None:
+def _require_end(content: DataInput, part: str) -> None:
     if not content.is_at_end:
         raise FormatError(
-            f"expected the {what} of a share group's state {_WRITTEN}, found more bytes behind it"
+            f"expected the {part} of a share group's state {_WRITTEN}, found more bytes behind it"
         )

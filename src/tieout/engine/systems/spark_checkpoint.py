@@ -1,8 +1,8 @@
-"""A Structured Streaming query's checkpoint: which range of offsets each batch read, and which batches were committed.
+"""Parses a Structured Streaming query's checkpoint: the range of offsets of each batch, and the committed batches.
 
-`offsets/N` is written before batch N runs, `commits/N` once its output is done. Each offset in it is exclusive, and a
-batch begins where the one before ended; where batch 0 began is in `sources/I/0`. A batch without a commit is in doubt:
-the query runs it again, with exactly the same range.
+`offsets/N` is written before batch N runs, `commits/N` once its output is complete. Its offsets are exclusive, and a
+batch starts where the previous one ended; the start of batch 0 is in `sources/I/0`. A batch without a commit is
+undecided: the query runs it again, with exactly the same range.
 
 Source: `OffsetSeqLog`, `CommitLog`, `HDFSMetadataLog` of Apache Spark 4.1 (sql/core, execution/streaming/checkpointing)
 and `KafkaSourceInitialOffsetWriter` (connector/kafka-0-10-sql). Version 2 of the log of offsets comes after Spark 4.1;
@@ -25,8 +25,8 @@ Place = tuple[str, int]
 Offsets = Mapping[Place, int]
 OFFSETS_VERSIONS: Final = ("v1",)
 COMMITS_VERSIONS: Final = ("v1", "v2")
-_VOID: Final = "-"
-"""What stands for a source that has no offset yet."""
+_NO_OFFSET: Final = "-"
+"""The line of a source that has no offset yet."""
 _UNPLANNED: Final = "offsets/{0}: not there or not readable, though commits/{0} is there"
 _SHOWN: Final = 20
 
@@ -37,7 +37,7 @@ class OtherSourceError(FormatError):
 
 @dataclass(frozen=True)
 class PlannedBatch:
-    """What `offsets/N` says: up to where the batch reads, and when it began, in milliseconds since 1970."""
+    """The content of `offsets/N`: the batch's end offsets, and when it started, in milliseconds since 1970."""
 
     ends: Offsets
     began_at: int | None
@@ -45,7 +45,7 @@ class PlannedBatch:
 
 @dataclass(frozen=True)
 class BatchRange:
-    """What one committed batch read of one partition: `[first, end)`, `first` None where it is the beginning."""
+    """The range `[first, end)` that one committed batch read of a partition; `first` is None for the beginning."""
 
     batch: int
     topic: str
@@ -56,9 +56,9 @@ class BatchRange:
 
 @dataclass(frozen=True)
 class History:
-    """The ranges of the committed batches in order, what is missing or contradicts itself, and what is worth saying.
+    """The ranges of the committed batches in order, with faults and notes.
 
-    `begins_at` is when the oldest batch in it began, in milliseconds; None where none before it is missing.
+    `begins_at` is when its oldest batch started, in milliseconds; None if no earlier batch is missing.
     """
 
     ranges: tuple[BatchRange, ...]
@@ -68,60 +68,60 @@ class History:
 
 
 def planned_batch(content: bytes, source: int) -> PlannedBatch:
-    r"""Return what a file of the folder `offsets` says of one source.
+    r"""Return the batch of one source in a file of the folder `offsets`.
 
     >>> planned_batch(b'v1\n{"batchTimestampMs":7}\n{"orders":{"0":5}}', 0)
     PlannedBatch(ends={('orders', 0): 5}, began_at=7)
 
     Raises:
-        FormatError: where the file is of another version, cut off, or the source is not Kafka's.
+        FormatError: if the file is of another version, cut off, or the source is not Kafka's.
     """
-    version, *rest = _lines(content)
+    version, *lines = _lines(content)
     _require_version(version, OFFSETS_VERSIONS)
-    if not rest:
+    if not lines:
         raise FormatError("expected a line of the batch's metadata, found none: cut off")
-    sources = rest[1:]
+    sources = lines[1:]
     if source >= len(sources):
         raise FormatError(f"expected a line for source {source}, found {len(sources)} lines of sources")
-    began_at = json_object(rest[0]).get("batchTimestampMs") if rest[0].strip() else None
+    began_at = json_object(lines[0]).get("batchTimestampMs") if lines[0].strip() else None
     is_known = isinstance(began_at, int) and not isinstance(began_at, bool) and is_time(began_at)
-    ends = {} if sources[source] == _VOID else kafka_offsets(sources[source])
+    ends = {} if sources[source] == _NO_OFFSET else kafka_offsets(sources[source])
     return PlannedBatch(ends, began_at if is_known and isinstance(began_at, int) else None)
 
 
 def require_commit(content: bytes) -> None:
-    """Refuse what is no file of the folder `commits`.
+    """Refuse content that is not a file of the folder `commits`.
 
     Raises:
-        FormatError: where it is of another version, or cut off.
+        FormatError: if it is of another version, or cut off.
     """
-    version, *rest = _lines(content)
+    version, *lines = _lines(content)
     _require_version(version.strip(), COMMITS_VERSIONS)
-    if rest and rest[0].strip():
-        json_object(rest[0])
+    if lines and lines[0].strip():
+        json_object(lines[0])
 
 
 def initial_offsets(content: bytes) -> Offsets:
-    r"""Return where a query's first batch began, from the file `sources/I/0` of a Kafka source.
+    r"""Return the start offsets of a query's first batch, from the file `sources/I/0` of a Kafka source.
 
     >>> initial_offsets(b'\0v1\n{"orders":{"0":3}}')
     {('orders', 0): 3}
 
     Raises:
-        FormatError: where it is of another version, cut off, or of another kind of source.
+        FormatError: if it is of another version, cut off, or of another kind of source.
     """
-    version, *rest = _lines(content.removeprefix(b"\0"))
+    version, *lines = _lines(content.removeprefix(b"\0"))
     _require_version(version, OFFSETS_VERSIONS)
-    return kafka_offsets("\n".join(rest))
+    return kafka_offsets("\n".join(lines))
 
 
 def kafka_offsets(text: str) -> Offsets:
     """Return the offsets of a Kafka source, by topic and partition.
 
     Raises:
-        FormatError: where they are another source's, or no offsets.
+        FormatError: if they are another source's, or not offsets.
     """
-    found: dict[Place, int] = {}
+    offsets: dict[Place, int] = {}
     for topic, partitions in json_object(text).items():
         if not isinstance(partitions, dict):
             raise OtherSourceError(
@@ -135,27 +135,29 @@ def kafka_offsets(text: str) -> Offsets:
                     f"expected an offset from 0 on for a partition of {_short(topic)}, "
                     f"found {_short(value)} for {_short(name)}"
                 )
-            found[topic, partition] = offset
-    return found
+            offsets[topic, partition] = offset
+    return offsets
 
 
 def history_of(
     planned: Mapping[int, PlannedBatch], commits: frozenset[int], initial: Offsets | None, source: int
 ) -> History:
-    """Return what the batches of a checkpoint read, batch by batch.
+    """Return the ranges that the batches of a checkpoint read.
 
     Args:
-        planned: By number what `offsets/N` says.
+        planned: The content of `offsets/N`, by number.
         commits: The numbers of `commits/N`.
-        initial: Where batch 0 began, None where the checkpoint does not say.
-        source: Which source the offsets are of.
+        initial: The start offsets of batch 0, None if the checkpoint has none.
+        source: The index of the source.
     """
     oldest, newest = min(planned, default=0), max(planned, default=-1)
     faults = [*_holes(planned), *_missing_commits(commits, planned, newest)]
     faults += [_UNPLANNED.format(number) for number in sorted(commits) if number > newest]
     if not planned:
         return History((), tuple(faults), ("no batch was begun",), None)
-    ranges = [one for n in sorted(planned) if n in commits for one in _ranges(planned, n, initial)]
+    ranges = [
+        batch_range for n in sorted(planned) if n in commits for batch_range in _ranges(planned, n, initial)
+    ]
     begins_at = planned[oldest].began_at if oldest else None
     if oldest and begins_at is None:
         faults.append(
@@ -167,9 +169,9 @@ def history_of(
 
 
 def _holes(planned: Mapping[int, PlannedBatch]) -> Iterator[str]:
-    """Yield each batch that is not there between two that are; a long hole is one line."""
-    known = sorted(planned)
-    for before, after in pairwise(known):
+    """Yield a line for each missing batch between two existing ones; a long gap is one line."""
+    numbers = sorted(planned)
+    for before, after in pairwise(numbers):
         if after > before + 1:
             name = f"offsets/{before + 1}" if after == before + 2 else f"offsets/{before + 1} to {after - 1}"
             yield f"{name}: not there or not readable, though offsets/{before} and offsets/{after} are there"
@@ -178,7 +180,7 @@ def _holes(planned: Mapping[int, PlannedBatch]) -> Iterator[str]:
 def _missing_commits(
     commits: frozenset[int], planned: Mapping[int, PlannedBatch], newest: int
 ) -> Iterator[str]:
-    """Yield each batch without a commit although a later one began."""
+    """Yield each batch without a commit although a later one started."""
     for number in sorted(planned):
         if number < newest and number not in commits:
             yield f"commits/{number}: not there or not readable, though batch {number + 1} began"
@@ -187,10 +189,10 @@ def _missing_commits(
 def _ranges(
     planned: Mapping[int, PlannedBatch], number: int, initial: Offsets | None
 ) -> Iterator[BatchRange]:
-    """Yield what the batch read; nothing where it is not known where it began.
+    """Yield the ranges of a batch; none if its start is not known.
 
-    A partition that the batch before did not have is read from its beginning. A batch that ends below its beginning has
-    read nothing, and set the query back.
+    A partition that the previous batch did not have is read from its beginning. A batch that ends before its start has
+    read nothing, and moved the query back.
     """
     if number == min(planned):
         firsts = initial or {}

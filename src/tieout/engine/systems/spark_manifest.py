@@ -1,7 +1,7 @@
-"""The manifest of a Structured Streaming file sink, `_spark_metadata`: which files of its folder are its output.
+"""Parses the manifest of a Structured Streaming file sink, `_spark_metadata`, which lists the sink's output files.
 
-Each batch has a log file with one JSON object for each file that it added. Every tenth one is `N.compact`, which holds
-what all up to it added. A folder may have other part files: those of batches that ended before their log was written.
+Each batch has a log file with one JSON object per added file. Every tenth one is `N.compact`, which contains the files
+of all batches up to it. A folder may have other part files, of batches that failed before their log was written.
 
 Source: `FileStreamSinkLog`, `CompactibleFileStreamLog`, `SinkFileStatus` of Apache Spark 4.1 (sql/core).
 """
@@ -24,7 +24,7 @@ _ADD, _DELETE = "add", "delete"
 
 @dataclass(frozen=True)
 class LogName:
-    """The name of a log file: its batch, and whether it holds what all batches up to it added."""
+    """The name of a log file: its batch, and whether it contains the files of all batches up to it."""
 
     batch: int
     is_compact: bool
@@ -32,7 +32,7 @@ class LogName:
 
 @dataclass(frozen=True)
 class SinkFile:
-    """One line of a log: a file's path as the query wrote it, its bytes, and whether it was added or deleted."""
+    """One line of a log: a file's path as written by the query, its size in bytes, and the action."""
 
     path: str
     size: int
@@ -40,14 +40,14 @@ class SinkFile:
 
 
 def log_name(name: str) -> LogName | None:
-    """Return what a log file's name says, None of another name.
+    """Return the parsed name of a log file, None for another name.
 
     >>> log_name("9.compact"), log_name("09")
     (LogName(batch=9, is_compact=True), None)
     """
-    found = _NAME.fullmatch(name)
-    batch = None if found is None else number_in(found[1])
-    return None if found is None or batch is None else LogName(batch, found[2] is not None)
+    match = _NAME.fullmatch(name)
+    batch = None if match is None else number_in(match[1])
+    return None if match is None or batch is None else LogName(batch, match[2] is not None)
 
 
 def logged_files(content: bytes) -> tuple[SinkFile, ...]:
@@ -57,7 +57,7 @@ def logged_files(content: bytes) -> tuple[SinkFile, ...]:
     (SinkFile(path='/out/part 1', size=7, is_added=True),)
 
     Raises:
-        FormatError: where it is of another version, cut off, or has another line than that of a file.
+        FormatError: if it is of another version, cut off, or has a line that is not a file's.
     """
     try:
         version, *lines = content.decode().split("\n")
@@ -65,7 +65,7 @@ def logged_files(content: bytes) -> tuple[SinkFile, ...]:
         raise FormatError("expected UTF-8, found other bytes") from None
     if version != _VERSION:
         raise FormatError(f"expected version {_VERSION} on the first line, found {version[:20]!r}")
-    # No line is empty: Spark writes a line's end before each file, and none behind the last.
+    # No line is empty: Spark writes a newline before each file, and none after the last.
     return tuple(_sink_file(json_object(line)) for line in lines)
 
 
@@ -90,56 +90,56 @@ def needed_logs(names: Iterable[LogName]) -> list[LogName]:
 
     Without a compact one, return all.
     """
-    known = list(names)
-    start = max((name.batch for name in known if name.is_compact), default=-1)
+    logs = list(names)
+    start = max((name.batch for name in logs if name.is_compact), default=-1)
     return sorted(
-        (name for name in known if name.batch > start or (name.is_compact and name.batch == start)),
+        (name for name in logs if name.batch > start or (name.is_compact and name.batch == start)),
         key=lambda name: name.batch,
     )
 
 
 def output_of(logs: Mapping[LogName, tuple[SinkFile, ...]]) -> tuple[dict[str, SinkFile], tuple[str, ...]]:
-    """Return the files that are the output, by path, and the log files that are missing.
+    """Return the output files by path, and the missing log files.
 
     The last compact log and all after it count; without a compact one, all from 0 on.
     """
     chosen = needed_logs(logs)
-    found: dict[str, SinkFile] = {}
+    files: dict[str, SinkFile] = {}
     for name in chosen:
         for file in logs[name]:
             if file.is_added:
-                found[file.path] = file
+                files[file.path] = file
             else:
-                found.pop(file.path, None)
+                files.pop(file.path, None)
     begins_at = chosen[0].batch if chosen and chosen[0].is_compact else 0
-    return found, tuple(_missing([name.batch for name in chosen], begins_at))
+    return files, tuple(_missing([name.batch for name in chosen], begins_at))
 
 
 def _missing(batches: list[int], expected: int) -> Iterator[str]:
-    """Yield the batches without a log before the last one that has one."""
+    """Yield the batches without a log before the last batch with a log."""
     for batch in batches:
         if batch > expected:
             yield str(expected) if batch == expected + 1 else f"{expected} to {batch - 1}"
         expected = batch + 1
 
 
-def origin_of(paths: Iterable[str], folder: str, is_there: Callable[[str], bool]) -> str:
-    """Return the folder that the files were in when the manifest was written, which may have been moved since.
+def origin_of(paths: Iterable[str], folder: str, exists: Callable[[str], bool]) -> str:
+    """Return the folder of the files when the manifest was written; it may have been moved since.
 
-    It is what stands before the shortest end of a path that leads to a file in the folder; the folder itself where all
-    paths begin with it, and where no file is there.
+    It is the part of a path before its shortest suffix that is a file in the folder; the folder itself if all paths
+    start with it, or no file exists.
 
     Args:
         paths: The files' paths in the manifest.
-        folder: The folder where the manifest lies now.
-        is_there: Whether a path relative to that folder is a file.
+        folder: The current folder of the manifest.
+        exists: Whether a path relative to that folder is a file.
     """
-    known = sorted(paths)
-    if all(path.startswith(f"{folder}/") for path in known):
+    ordered = sorted(paths)
+    if all(path.startswith(f"{folder}/") for path in ordered):
         return folder
-    for path in known:
+    for path in ordered:
         parts = path.split("/")
         for count in range(1, len(parts)):
-            if is_there("/".join(parts[-count:])):
+            if exists("/".join(parts[-count:])):
                 return "/".join(parts[:-count])
     return folder

@@ -1,7 +1,7 @@
-"""What Trident keeps in ZooKeeper of one stream: which batch is next, and which offsets each batch had.
+"""Parses Trident's state of one stream in ZooKeeper: the next batch, and the offsets of each batch.
 
-`coordinator/currtx` is the batch that is next. When it goes from N to N+1, batch N has succeeded: its ranges are in
-`user/<topic>@<partition>/N`. A batch that is tried again may have others: those that stand when it succeeds count.
+`coordinator/currtx` is the next batch. When it changes from N to N+1, batch N has succeeded: its ranges are in
+`user/<topic>@<partition>/N`. A retried batch may have other ranges: those at the time of its success count.
 
 Source: `MasterBatchCoordinator`, `RotatingTransactionalState` and `KafkaTridentSpoutEmitter` of Apache Storm 2.8.
 """
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from tieout.engine.limits import number_in, shown
 from tieout.engine.systems.json_texts import FormatError, json_object, offset_in, partition_in
 
-_NOTHING = -1
-"""What stands as both offsets of a batch before any record."""
+_NO_OFFSET = -1
+"""Both offsets of a batch before the first record."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The range `[first, end)` of a partition that a batch had, and when the batch succeeded (milliseconds)."""
+    """The range `[first, end)` of a batch in a partition, and when the batch succeeded (milliseconds)."""
 
     txid: int
     topic: str
@@ -35,8 +35,7 @@ class Batch:
 class Stream:
     """The history of one stream, built change by change.
 
-    `unknown` are the batches that succeeded and whose ranges are not known, with the time; `empty` counts ranges
-    without a record.
+    `unknown` are successful batches with unknown ranges, and the time; `empty` counts ranges without a record.
     """
 
     batches: list[Batch] = field(default_factory=list)
@@ -47,14 +46,14 @@ class Stream:
     _last: dict[tuple[str, int], Batch] = field(default_factory=dict)
     _succeeded: tuple[int, int] | None = None
 
-    def tell(self, place: str, data: bytes | None, millis: int) -> None:
-        """Take in that a node of the stream was written, or deleted where `data` is None."""
+    def apply(self, place: str, data: bytes | None, millis: int) -> None:
+        """Apply a write of a node of the stream, or its deletion if `data` is None."""
         if place == "coordinator/currtx":
             if data is not None:
                 self._succeed(data, millis)
             return
-        role, _, rest = place.partition("/")
-        partition, _, name = rest.partition("/")
+        role, _, subpath = place.partition("/")
+        partition, _, name = subpath.partition("/")
         txid = number_in(name)
         if role != "user" or txid is None:
             return
@@ -64,7 +63,7 @@ class Stream:
             self._ranges.setdefault(txid, {})[partition] = data
 
     def _succeed(self, data: bytes, millis: int) -> None:
-        """Take in which batch is next: the one before it has succeeded."""
+        """Apply a new next batch: the previous one has succeeded."""
         following = number_in(data.decode("utf-8", "replace"))
         if following is None:
             self.faults.append(f"currtx: expected a batch's number, found {shown(repr(data))}")
@@ -73,10 +72,10 @@ class Stream:
         if self._succeeded is not None and txid <= self._succeeded[0] and millis <= self._succeeded[1]:
             return  # a snapshot had it already
         self._succeeded = txid, millis
-        found = self._ranges.get(txid, {})
-        if not found:
+        contents = self._ranges.get(txid, {})
+        if not contents:
             self.unknown.append((txid, millis))
-        for name, content in sorted(found.items()):
+        for name, content in sorted(contents.items()):
             try:
                 batch = _batch(txid, name, content, millis)
             except FormatError as error:
@@ -89,10 +88,10 @@ class Stream:
         }
 
     def _add(self, batch: Batch) -> None:
-        """Add a range, but for one without a record: that repeats where the one before it ended.
+        """Add a range, unless it has no record: then it only repeats the end of the previous range.
 
-        The spout goes on where a range ended, so that one of the same topology begins there, whatever positions
-        without a record of their own lie in between.
+        The spout continues at the end of a range, so the next range of the same topology starts there, even if there
+        are positions without a record in between.
         """
         place = batch.topic, batch.partition
         last = self._last.get(place)
@@ -106,7 +105,7 @@ class Stream:
 
 
 def stream_at(root: str, path: str) -> tuple[str, str] | None:
-    """Return the stream that a node below the root is of, and its place in that; None for the root's own children.
+    """Return the stream of a node below the root, and its path in the stream; None for the root's own children.
 
     >>> stream_at("/transactional", "/transactional/orders/coordinator/currtx")
     ('orders', 'coordinator/currtx')
@@ -116,20 +115,20 @@ def stream_at(root: str, path: str) -> tuple[str, str] | None:
 
 
 def topologies_of(batches: list[Batch]) -> Iterator[str]:
-    """Yield for each start of a topology which batches it was the one to read."""
-    found: dict[str, list[int]] = {}
+    """Yield for each start of a topology the batches that it read."""
+    by_topology: dict[str, list[int]] = {}
     for batch in batches:
         if batch.topology is not None:
-            found.setdefault(batch.topology, []).append(batch.txid)
-    for topology, txids in found.items():
+            by_topology.setdefault(batch.topology, []).append(batch.txid)
+    for topology, txids in by_topology.items():
         yield f"topology {shown(topology)}: batch {min(txids)} to {max(txids)}"
 
 
 def _batch(txid: int, name: str, content: bytes, millis: int) -> Batch | None:
-    """Return the range in a node, None for one before any record.
+    """Return the range in a node, None before the first record.
 
     Raises:
-        FormatError: where it is not the range of a partition of Kafka.
+        FormatError: if it is not the range of a Kafka partition.
     """
     topic, _, number = name.rpartition("@")
     partition = partition_in(number)
@@ -139,7 +138,7 @@ def _batch(txid: int, name: str, content: bytes, millis: int) -> Batch | None:
         )
     fields = json_object(content.decode("utf-8", "replace"))
     first, last, topology = (fields.get(key) for key in ("firstOffset", "lastOffset", "topologyId"))
-    if first == last == _NOTHING:
+    if first == last == _NO_OFFSET:
         return None
     begin, end = offset_in(first), offset_in(last)
     if begin is None or end is None or end < begin:

@@ -1,7 +1,8 @@
-"""ZooKeeper's transaction log: all changes of nodes, with their times, as a server wrote them before it answered.
+"""Parses ZooKeeper's transaction log, the write-ahead log of all changes of nodes with their times.
 
-A file is a header and a row of entries, each with a checksum; it is filled up with zeros, and what an unclean end tore
-is behind its last whole entry. A transaction's number (zxid) is an epoch, in its upper half, and a count within it.
+A file is a header and a sequence of entries, each with a checksum; it is padded with zeros, and an entry torn by a
+crash follows the last complete one. A transaction's number (zxid) is an epoch, in its upper half, and a count within
+it.
 
 Source: `FileTxnLog` and `zookeeper.jute` of Apache ZooKeeper 3.9.
 """
@@ -24,14 +25,14 @@ _END: Final = b"B"
 _CREATES: Final = frozenset({1, 15, 19, 21})
 _DELETES: Final = frozenset({2, 20})
 _SET, _MULTI = 5, 14
-_MOST_READINGS: Final = 4
-"""Behind a torn entry, so many times the file's bytes are searched for a whole one."""
+_MOST_PASSES: Final = 4
+"""The limit of the search for a complete entry after a torn one, as a multiple of the file's size."""
 _COUNT_BITS: Final = 32
 
 
 @dataclass(frozen=True)
 class Change:
-    """A node that was written, or deleted where `data` is None."""
+    """A node that was written, or deleted if `data` is None."""
 
     path: str
     data: bytes | None
@@ -39,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Transaction:
-    """One transaction: its number, when its leader began it (milliseconds since 1970), and what it changed."""
+    """One transaction: its number, when its leader started it (milliseconds since 1970), and its changes."""
 
     zxid: int
     millis: int
@@ -48,17 +49,17 @@ class Transaction:
 
 @dataclass(frozen=True)
 class TornLog:
-    """Where the whole entries of a file end. `is_followed`: another whole entry comes after it."""
+    """The end of a file's complete entries. `is_followed`: another complete entry comes after it."""
 
     at: int
     is_followed: bool
 
 
 def transactions_in(content: bytes, prefix: str) -> Iterator[Transaction | TornLog]:
-    """Yield a file's transactions, each with the changes below the node `prefix`; last, where it is torn, that.
+    """Yield a file's transactions, each with the changes below the node `prefix`; if it is torn, last a `TornLog`.
 
     Raises:
-        FormatError: where it is another file or of another version, or an entry that has its checksum cannot be read.
+        FormatError: if it is another file or of another version, or an entry with a valid checksum cannot be read.
     """
     require_header(content, LOG_MAGIC, "a transaction log")
     at = HEADER_BYTES
@@ -75,21 +76,21 @@ def transactions_in(content: bytes, prefix: str) -> Iterator[Transaction | TornL
         at += _ENTRY_BYTES + len(body) + len(_END)
 
 
-def require_header(content: bytes, magic: bytes, what: str) -> None:
-    """Refuse what is no such file of this version.
+def require_header(content: bytes, magic: bytes, kind: str) -> None:
+    """Refuse content that is not a file of this kind and version.
 
     Raises:
-        FormatError: naming what was found.
+        FormatError: with what was found.
     """
     if content[: len(magic)] != magic:
-        raise FormatError(f"expected {what} of ZooKeeper, found another beginning")
+        raise FormatError(f"expected {kind} of ZooKeeper, found another beginning")
     version = DataInput(content[:HEADER_BYTES], len(magic)).signed(4)
     if version != VERSION:
-        raise FormatError(f"expected version {VERSION} of {what}, found version {version}")
+        raise FormatError(f"expected version {VERSION} of {kind}, found version {version}")
 
 
 def follows(zxid: int, before: int) -> bool:
-    """Return whether no transaction is missing between the two: the count goes on, or begins in a later epoch.
+    """Return whether no transaction is missing between the two: the count continues, or starts in a later epoch.
 
     >>> follows(8, 7), follows(9, 7), follows((1 << 32) + 1, 7), follows((1 << 32) + 2, 7)
     (True, False, True, False)
@@ -100,31 +101,31 @@ def follows(zxid: int, before: int) -> bool:
 
 
 def _entry(content: bytes, at: int) -> bytes | None:
-    """Return the entry that begins at a byte, None where none that is whole does."""
+    """Return the complete entry at a byte, or None."""
     size = _size(content, at)
     body = content[at + _ENTRY_BYTES : at + _ENTRY_BYTES + size]
     return body if size and zlib.adler32(body) == DataInput(content[at : at + 8]).signed(8) else None
 
 
 def _size(content: bytes, at: int) -> int:
-    """Return the bytes of what looks like an entry that begins at a byte, 0 where nothing does."""
+    """Return the size of a possible entry at a byte, 0 if there is none."""
     size = int.from_bytes(content[at + 8 : at + _ENTRY_BYTES], "big", signed=True)
     end = at + _ENTRY_BYTES + size
     return size if size > 0 and content[end : end + len(_END)] == _END else 0
 
 
 def _is_followed(content: bytes, at: int) -> bool:
-    """Return whether a whole entry begins behind a torn one: right behind it, or behind any end of an entry.
+    """Return whether a complete entry follows a torn one: directly, or after any end of an entry.
 
-    It may, where so much looks like an entry that to check all of it would take too long.
+    Also True if there are too many possible entries to check all of them.
     """
     torn = _size(content, at)
     if torn and _entry(content, at + _ENTRY_BYTES + torn + len(_END)) is not None:
         return True
-    left = _MOST_READINGS * len(content)
+    bytes_left = _MOST_PASSES * len(content)
     end = content.find(_END, at)
-    while end >= 0 and left > 0:
-        left -= _ENTRY_BYTES + _size(content, end + 1)
+    while end >= 0 and bytes_left > 0:
+        bytes_left -= _ENTRY_BYTES + _size(content, end + 1)
         if _entry(content, end + 1) is not None:
             return True
         end = content.find(_END, end + 1)
@@ -139,7 +140,7 @@ def _transaction(body: bytes, prefix: str) -> Transaction:
 
 
 def _changes(kind: int, data: DataInput, prefix: str) -> Iterator[Change]:
-    """Yield what a record of this kind changed; sessions, permissions and errors change no node's data."""
+    """Yield the changes of a record of this kind; sessions, permissions and errors change no node's data."""
     if kind == _MULTI:
         for _ in range(data.number(4)):
             inner, record = data.signed(4), _buffer(data)
@@ -157,6 +158,6 @@ def _changes(kind: int, data: DataInput, prefix: str) -> Iterator[Change]:
 
 
 def _buffer(data: DataInput) -> bytes | None:
-    """Return the next bytes, which have their length before them; None where that is -1."""
+    """Return the next length-prefixed bytes; None if the length is -1."""
     size = data.signed(4)
     return None if size < 0 else data.taken(size)

@@ -1,6 +1,6 @@
-"""ZooKeeper's snapshot: all nodes as they were at one transaction, or a little later, with when each was written.
+"""Parses ZooKeeper's snapshot: all nodes at one transaction, or a little later, with the time of each node's write.
 
-A server writes it while it works on: a node may already be as a later transaction left it, which the log has as well.
+A server keeps working while it writes it: a node may already reflect a later transaction, which the log has as well.
 
 Source: `FileSnap`, `DataTree.serialize` and `zookeeper.jute` of Apache ZooKeeper 3.9.
 """
@@ -22,7 +22,7 @@ _LAST: Final = "/"
 
 @dataclass(frozen=True)
 class Node:
-    """A node: its data, and when that was written (milliseconds since 1970)."""
+    """A node: its data, and when it was written (milliseconds since 1970)."""
 
     path: str
     data: bytes
@@ -33,7 +33,7 @@ def nodes_in(content: bytes, prefix: str) -> tuple[Node, ...]:
     """Return the nodes below the node `prefix`.
 
     Raises:
-        FormatError: where it is another file, of another version, cut off, or its checksum does not hold.
+        FormatError: if it is another file, of another version, cut off, or its checksum is wrong.
     """
     require_header(content, SNAPSHOT_MAGIC, "a snapshot")
     data = DataInput(content, HEADER_BYTES)
@@ -42,15 +42,15 @@ def nodes_in(content: bytes, prefix: str) -> tuple[Node, ...]:
     for _ in range(data.number(4)):
         data.taken(8)
         _permissions(data)
-    found = tuple(one for one in _nodes(data) if one.path.startswith(f"{prefix}/"))
+    nodes = tuple(node for node in _nodes(data) if node.path.startswith(f"{prefix}/"))
     checked = content[: data.at]
     if data.signed(8) != zlib.adler32(checked):
         raise FormatError("its checksum does not hold: cut off or changed")
-    return found
+    return nodes
 
 
 def _permissions(data: DataInput) -> None:
-    """Pass over a list of permissions."""
+    """Skip a list of permissions."""
     for _ in range(max(data.signed(4), 0)):
         data.taken(4)
         _text(data)
@@ -61,13 +61,13 @@ def _nodes(data: DataInput) -> Iterator[Node]:
     path = _text(data)
     while path != _LAST:
         size = data.signed(4)
-        held = data.taken(max(size, 0))
+        content = data.taken(max(size, 0))
         data.taken(
             8 + 8 + 8 + 8
         )  # permissions, the transactions of creation and of the last change, time of creation
         millis = data.signed(8)
         data.taken(3 * 4 + 2 * 8)  # versions, the owner, the children's last transaction
-        yield Node(path, held, millis)
+        yield Node(path, content, millis)
         path = _text(data)
 
 
