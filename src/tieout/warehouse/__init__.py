@@ -1,6 +1,7 @@
-"""Reading the PostgreSQL of other people: one consistent snapshot, and errors without the password.
+"""Reads other people's PostgreSQL: one consistent snapshot, and errors without the password.
 
-What a copying process imports is light, so that it starts in a tenth of a second: nothing here imports the contracts.
+The imports of a copying process are light, so that it starts in a tenth of a second: nothing here imports the
+contracts.
 """
 
 from __future__ import annotations

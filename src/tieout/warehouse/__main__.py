@@ -1,4 +1,4 @@
-"""`python -m tieout.warehouse`: the process that copies a part of a table for another one."""
+"""`python -m tieout.warehouse`: copies a part of a table for the parent process."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Copying rows into files in the text format of PostgreSQL's COPY, over one connection or several at once.
+"""Copies rows into files in the text format of PostgreSQL's COPY, over one connection or several in parallel.
 
-psycopg2 hands over each row by itself (https://www.psycopg.org/docs/cursor.html#cursor.copy_expert), which keeps one
-core of the client busy, as writing them keeps one of the server. So a large table is copied in parts, each over its own
-connection and by its own process; an exported snapshot lets all of them see the same rows
-(https://www.postgresql.org/docs/current/functions-admin.html#FUNCTIONS-SNAPSHOT-SYNCHRONIZATION), as pg_dump does it.
+psycopg2 passes each row separately (https://www.psycopg.org/docs/cursor.html#cursor.copy_expert), which uses a core of
+the client, and sending them a core of the server. So a large table is copied in parts, each over its own connection and
+by its own process; an exported snapshot lets all of them see the same rows
+(https://www.postgresql.org/docs/current/functions-admin.html#FUNCTIONS-SNAPSHOT-SYNCHRONIZATION), as in pg_dump.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _MODULUS: Final = 1 << 256
 
 @dataclass(frozen=True)
 class Copied:
-    """The files that hold the rows, one row per line, and the sum of the rows' SHA-256 modulo 2**256.
+    """The files with the rows, one row per line, and the sum of the rows' SHA-256 modulo 2**256.
 
-    `oversized` counts the rows that are only in the sum: Spark does not hold rows larger than `unpacking().line`.
+    `oversized` counts rows that are only in the sum: Spark cannot read rows larger than `unpacking().line`.
     """
 
     files: tuple[Path, ...]
@@ -46,7 +46,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one process copies: what a statement yields in a snapshot, into a file."""
+    """The work of one process: copy the rows of a statement in a snapshot into a file."""
 
     connection: str
     place: str
@@ -57,7 +57,7 @@ class _Part:
 
 @dataclass
 class _Rows:
-    """Writes the server's rows into the file and adds up their digests; their order does not matter."""
+    """Writes the server's rows to the file and sums their digests, independent of order."""
 
     file: IO[bytes]
     most: int
@@ -66,13 +66,13 @@ class _Rows:
     is_begun: bool = False
 
     def write(self, row: bytes) -> int:
-        """Append one row, as psycopg2 hands it over; one that is larger than `most` is counted instead."""
+        """Append one row from psycopg2; a row larger than `most` is only counted."""
         self.total += int.from_bytes(hashlib.sha256(row).digest(), "big")
         if len(row) > self.most:
             self.oversized += 1
             return len(row)
         if not self.is_begun and row.startswith(BOM_UTF8):
-            # Hadoop takes one away at the beginning of a file: this one, and not what the first value begins with.
+            # Hadoop strips a byte order mark at the start of a file: it strips this one, not that of the first value.
             self.file.write(BOM_UTF8)
         self.is_begun = True
         return self.file.write(row)
@@ -81,13 +81,13 @@ class _Rows:
 def copied(
     session: PgConnection, statements: Sequence[str], folder: Path, connection: str, place: str
 ) -> Copied:
-    """Return the rows that COPY statements yield in the session's snapshot, each statement's in a file of its own.
+    """Copy the rows of COPY statements in the session's snapshot, each statement into its own file.
 
-    All but the first go over connections of their own. What one of these cannot do, as where the role may have no
-    more of them, the session does itself: that takes longer, and is logged.
+    All but the first use separate connections. If one of these fails, for instance at the role's connection limit, the
+    session copies the part itself: that takes longer, and is logged.
 
     Raises:
-        psycopg2.Error: where a statement fails in the session.
+        psycopg2.Error: if a statement fails in the session.
     """
     files = tuple(folder / f"rows-{number}.copy" for number, _ in enumerate(statements))
     shared = _exported(session) if len(statements) > 1 else ""
@@ -96,9 +96,9 @@ def copied(
         for statement, file in zip(statements, files, strict=True)
     ]
     with ExitStack() as running:
-        others = [(part, running.enter_context(_copying(part))) for part in parts[1:]]
+        workers = [(part, running.enter_context(_copying(part))) for part in parts[1:]]
         sums = [_copy(session, parts[0])]
-        for part, process in others:
+        for part, process in workers:
             answer = _answer(process, part)
             sums.append(_copy(session, part) if answer is None else answer)
     digest = sum(digest for digest, _ in sums) % _MODULUS
@@ -106,12 +106,12 @@ def copied(
 
 
 def main() -> int:
-    """Copy the part that the argument describes, print its digest or what went wrong, and return the exit code.
+    """Copy the part described by the argument, print its digest or the error, and return the exit code.
 
-    Ends at once where the input does: the process that asked for it has ended, however it did.
+    Exits as soon as standard input is closed: then the parent process has ended.
     """
     part = _Part(**json.loads(sys.argv[1]))
-    Thread(target=_leave_with_the_input, daemon=True).start()
+    Thread(target=_exit_with_input, daemon=True).start()
     try:
         with session_on(part.connection, part.place, "table", shared=part.snapshot) as session:
             digest, oversized = _copy(session, part)
@@ -130,7 +130,7 @@ def _exported(session: PgConnection) -> str:
 
 
 def _copy(session: PgConnection, part: _Part) -> tuple[int, int]:
-    """Copy a part; return the sum of its rows, and how many of them are too large."""
+    """Copy a part; return the sum of its rows' digests, and the number of oversized rows."""
     with Path(part.file).open("wb") as file, session.cursor() as cursor:
         rows = _Rows(file, settings.unpacking().line)
         cursor.copy_expert(part.statement, rows)
@@ -139,7 +139,7 @@ def _copy(session: PgConnection, part: _Part) -> tuple[int, int]:
 
 @contextmanager
 def _copying(part: _Part) -> Iterator[subprocess.Popen[bytes]]:
-    """Give a process that copies the part, and ends with the block. It finds the password where this one does."""
+    """Yield a process that copies the part, and is ended after the block; it reads the password from the same place."""
     with settings.defined({"PYTHONPATH": os.pathsep.join(sys.path)}):
         process = subprocess.Popen(  # noqa: S603 - this module, by the Python that runs it
             [sys.executable, "-P", "-m", "tieout.warehouse", json.dumps(asdict(part))],
@@ -152,9 +152,9 @@ def _copying(part: _Part) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _answer(process: subprocess.Popen[bytes], part: _Part) -> tuple[int, int] | None:
-    """Return the sum of what the process copied, and how many rows are too large.
+    """Return the sum of the digests of the process's rows, and the number of oversized rows.
 
-    None where it could not copy, which is logged.
+    None if it could not copy, which is logged.
     """
     answer = process.stdout.read() if process.stdout else b""
     result: dict[str, Any] = json.loads(answer or "{}")
@@ -165,6 +165,6 @@ def _answer(process: subprocess.Popen[bytes], part: _Part) -> tuple[int, int] | 
     return None
 
 
-def _leave_with_the_input() -> None:
+def _exit_with_input() -> None:
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)

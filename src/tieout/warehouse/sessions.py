@@ -1,4 +1,4 @@
-"""Sessions that read, and cannot change, and whose errors tell everything but the password."""
+"""Read-only sessions, whose errors have all details except the password."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _TIMEOUT_SECONDS: Final = 10
 
 @contextmanager
 def snapshot(spec: JdbcSource, place: str) -> Iterator[PgConnection]:
-    """Give a session whose every query sees the database as it is now, and that cannot change it.
+    """Yield a read-only session whose queries all see the same snapshot of the database.
 
     Raises:
-        ConnectionNotFoundError: where the connection is not defined.
-        SourceUnreachableError: where the server takes no connection.
-        SourceError: where the connection is no PostgreSQL's, or a query fails.
+        ConnectionNotFoundError: if the connection is not defined.
+        SourceUnreachableError: if the server accepts no connection.
+        SourceError: if the connection is not PostgreSQL's, or a query fails.
     """
     with session_on(spec.connection, place, "table" if spec.table else "query") as session:
         if spec.query is not None:
@@ -36,13 +36,15 @@ def snapshot(spec: JdbcSource, place: str) -> Iterator[PgConnection]:
 
 
 @contextmanager
-def session_on(name: str, place: str, what: str, *, shared: str | None = None) -> Iterator[PgConnection]:
-    """Give such a session over a named connection; `shared` is the snapshot that another session has exported.
+def session_on(
+    name: str, place: str, field_name: str, *, shared: str | None = None
+) -> Iterator[PgConnection]:
+    """Yield such a session over a named connection; `shared` is the exported snapshot of another session.
 
     Raises:
-        ConnectionNotFoundError: where the connection is not defined.
-        SourceUnreachableError: where the server takes no connection.
-        SourceError: where the connection is no PostgreSQL's, or a query fails, which the field `what` holds.
+        ConnectionNotFoundError: if the connection is not defined.
+        SourceUnreachableError: if the server accepts no connection.
+        SourceError: if the connection is not PostgreSQL's, or a query from the contract's field `field_name` fails.
     """
     settings = connection(name)
     if settings.conn_type != "postgres":
@@ -65,13 +67,13 @@ def session_on(name: str, place: str, what: str, *, shared: str | None = None) -
             cursor.execute("SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'")
         yield session
     except psycopg2.Error as error:
-        raise SourceError(f"{place}.{what}: {_error_text(error, settings)}") from None
+        raise SourceError(f"{place}.{field_name}: {_error_text(error, settings)}") from None
     finally:
         session.close()
 
 
 def relation(spec: JdbcSource) -> sql.Composable:
-    """Return what to select from: the table, or the query in brackets."""
+    """Return the table, or the query in parentheses, for a FROM clause."""
     if spec.table is not None:
         return sql.SQL(".").join(sql.Identifier(part) for part in spec.table.split("."))
     return sql.SQL("({}\n)").format(sql.SQL(_text_of(spec.query or "")))
@@ -82,14 +84,14 @@ def _text_of(query: str) -> str:
 
 
 def _check_query(session: PgConnection, query: str, place: str) -> None:
-    """Let the server say that a text is one query that returns rows: only then its brackets hold it.
+    """Let the server check that a text is one query that returns rows: only then it is safe in parentheses.
 
-    The text goes over as a value. A cursor takes one statement, and none that changes or commits anything
+    The text is passed as a value. A cursor accepts one statement, and none that changes or commits anything
     (https://www.postgresql.org/docs/current/plpgsql-cursors.html, "OPEN FOR EXECUTE"); nothing is fetched from it.
 
     Raises:
-        SourceError: where it is something else.
-        psycopg2.Error: where it is no SQL, or names what is not there.
+        SourceError: if it is something else.
+        psycopg2.Error: if it is not valid SQL, or refers to unknown names.
     """
     with session.cursor() as cursor:
         cursor.execute("SELECT set_config('tieout.query', %s, true)", (query,))
@@ -113,7 +115,7 @@ $$
 
 
 def _parameters(settings: Connection) -> dict[str, Any]:
-    given = {
+    stated = {
         "host": settings.host,
         "port": settings.port,
         "user": settings.login,
@@ -121,12 +123,12 @@ def _parameters(settings: Connection) -> dict[str, Any]:
         "dbname": settings.schema,
         **{name: settings.extra[name] for name in _PASSED_ON if name in settings.extra},
     }
-    known = {name: value for name, value in given.items() if value not in (None, "")}
-    return {"connect_timeout": _TIMEOUT_SECONDS, "application_name": "tieout", **known}
+    parameters = {name: value for name, value in stated.items() if value not in (None, "")}
+    return {"connect_timeout": _TIMEOUT_SECONDS, "application_name": "tieout", **parameters}
 
 
 def _error_text(error: psycopg2.Error, settings: Connection) -> str:
-    """Return the first line of what the server said, without the password."""
+    """Return the first line of the server's error, without the password."""
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.SyntaxError):
         text = error.diag.message_primary or str(error)
     else:
