@@ -27,7 +27,7 @@ TOOLS = STATE / "tools"
 MARKER = ".tieout-installing"
 REQUIREMENTS = {"runtime": ("runtime", "build"), "dev": ("runtime", "build", "dev")}
 PYTHON_NEEDED = (3, 11)
-# Not sys.executable: that may be the one in .venv, where somebody activated it, and .venv may have to go.
+# Not sys.executable: that may be the one in an activated .venv, and .venv may have to be deleted.
 INTERPRETER = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}")
 JAVA_NEEDED = 17
 HEARTBEAT_SECONDS = 10.0
@@ -40,11 +40,11 @@ UNREACHABLE = re.compile(
 
 
 class BootstrapError(Exception):
-    """The machine lacks something; the message is one line that says what, and what to do."""
+    """The machine lacks something; the message is one line with the remedy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Install what `profile` needs and return the exit code."""
+    """Install the requirements of `profile` and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("profile", choices=sorted(REQUIREMENTS))
     profile = parser.parse_args(arguments).profile
@@ -62,14 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def check_python(found: tuple[int, ...], executable: str) -> None:
-    """Refuse an interpreter that the pinned requirements were not compiled for.
+def check_python(version_found: tuple[int, ...], executable: str) -> None:
+    """Refuse an interpreter of another version than the pinned requirements are for.
 
     Raises:
-        BootstrapError: where `found` is not Python 3.11.
+        BootstrapError: if `version_found` is not Python 3.11.
     """
-    if tuple(found) != PYTHON_NEEDED:
-        needed, version = (".".join(map(str, numbers)) for numbers in (PYTHON_NEEDED, found))
+    if tuple(version_found) != PYTHON_NEEDED:
+        needed, version = (".".join(map(str, numbers)) for numbers in (PYTHON_NEEDED, version_found))
         raise BootstrapError(
             f"Python {needed} is needed, found {version} at {executable}: install python{needed}, "
             f"or name one with `make PYTHON=/path/to/python{needed} …`"
@@ -80,34 +80,40 @@ def check_java(environment: Mapping[str, str]) -> None:
     """Refuse a machine without a Java that Spark 4 runs on.
 
     Raises:
-        BootstrapError: where no `java` is found, or one older than 17.
+        BootstrapError: if no `java` is found, or one older than 17.
     """
-    home = environment.get("JAVA_HOME")
-    java = shutil.which(f"{home}/bin/java") if home else shutil.which("java", path=environment.get("PATH"))
+    java_home = environment.get("JAVA_HOME")
+    java = (
+        shutil.which(f"{java_home}/bin/java")
+        if java_home
+        else shutil.which("java", path=environment.get("PATH"))
+    )
     needed = f"Java {JAVA_NEEDED} or newer is needed for Spark"
     remedy = "install it (Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME to one"
     if java is None:
-        raise BootstrapError(f"{needed}, found none in {f'JAVA_HOME={home}' if home else 'PATH'}: {remedy}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = java_version(told)
+        raise BootstrapError(
+            f"{needed}, found none in {f'JAVA_HOME={java_home}' if java_home else 'PATH'}: {remedy}"
+        )
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = java_version(answer)
     if version is None or version < JAVA_NEEDED:
-        found = told.splitlines()[0] if told.strip() else "no version"
+        found = answer.splitlines()[0] if answer.strip() else "no version"
         raise BootstrapError(f"{needed}, found {found} at {java}: {remedy}")
 
 
-def java_version(told: str) -> int | None:
-    """Return the major version in what `java -version` prints, or None.
+def java_version(version_text: str) -> int | None:
+    """Return the major version in the output of `java -version`, or None.
 
     >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('java version "1.8.0_402"')
     (17, 8)
     """
-    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    match = re.search(r'version "(?:1\.)?(\d+)', version_text)
     return int(match.group(1)) if match else None
 
 
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Hold `path` for this process, waiting for another installation in this checkout to end."""
+    """Lock `path` for this process, after waiting for another installation in this checkout."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -119,9 +125,9 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def install(profile: str) -> None:
-    """Bring `.venv` to what `profile` needs; returns at once where it is already there."""
-    stamp, wanted = VENV / f".tieout-{profile}", digest(profile)
-    if stamp.is_file() and stamp.read_text() == wanted and (VENV / "bin" / "python").exists():
+    """Install the requirements of `profile` into `.venv`; return immediately if they are already installed."""
+    stamp, current_digest = VENV / f".tieout-{profile}", digest(profile)
+    if stamp.is_file() and stamp.read_text() == current_digest and (VENV / "bin" / "python").exists():
         return
     started = time.monotonic()
     if (VENV / MARKER).exists() or not works(VENV):
@@ -134,18 +140,18 @@ def install(profile: str) -> None:
         run("creating .venv", [*make, str(VENV)])
     (VENV / MARKER).touch()
     pip = [uv, "pip", "install"] if uv else [str(VENV / "bin" / "python"), "-m", "pip", "install"]
-    files = [word for name in REQUIREMENTS[profile] for word in ("-r", f"requirements/{name}.txt")]
+    files = [argument for name in REQUIREMENTS[profile] for argument in ("-r", f"requirements/{name}.txt")]
     run("installing the pinned packages (about 1.5 GB on disk)", [*pip, "--require-hashes", *files])
     run("installing Tieout", [*pip, "--no-deps", "--no-build-isolation", "-e", "."])
-    for known, names in REQUIREMENTS.items():
+    for other_profile, names in REQUIREMENTS.items():
         if set(names) <= set(REQUIREMENTS[profile]):
-            (VENV / f".tieout-{known}").write_text(digest(known))
+            (VENV / f".tieout-{other_profile}").write_text(digest(other_profile))
     (VENV / MARKER).unlink()
     print(f"  installed in {time.monotonic() - started:.0f} s", flush=True)
 
 
 def digest(profile: str) -> str:
-    """Return what identifies the installation of `profile`: requirement files, project file and Python."""
+    """Return a digest of the installation of `profile`: requirement files, project file and Python."""
     content = hashlib.sha256(f"{sys.version} {ROOT}".encode())
     for name in (*(f"requirements/{name}.txt" for name in REQUIREMENTS[profile]), "pyproject.toml"):
         content.update((ROOT / name).read_bytes())
@@ -153,7 +159,7 @@ def digest(profile: str) -> str:
 
 
 def works(venv: Path) -> bool:
-    """Return whether `venv` has a Python that starts and is of the needed version."""
+    """Return whether the Python of `venv` starts and has the needed version."""
     code = f"import sys; sys.exit(sys.version_info[:2] != {PYTHON_NEEDED})"
     try:
         return subprocess.run([str(venv / "bin" / "python"), "-c", code], check=False).returncode == 0
@@ -162,10 +168,10 @@ def works(venv: Path) -> bool:
 
 
 def find_uv() -> str | None:
-    """Return the path of a private `uv`, fetched where it is not there yet, or None: then pip does the work.
+    """Return the path of a private `uv`, fetched if missing, or None: then pip is used.
 
     Raises:
-        BootstrapError: where the package index cannot be reached, which would stop pip as well.
+        BootstrapError: if the package index cannot be reached, which would stop pip as well.
     """
     uv = TOOLS / "bin" / "uv"
     if uv.exists():
@@ -195,10 +201,10 @@ def find_uv() -> str | None:
 
 
 def run(title: str, command: Sequence[str]) -> None:
-    """Run `command` with its output in the log, saying every ten seconds that it is still at work.
+    """Run `command` with its output in the log, and print the elapsed time every ten seconds.
 
     Raises:
-        BootstrapError: where it fails; the end of the log is printed before.
+        BootstrapError: if it fails; with the last line of the log.
     """
     print(f"  {title} …", flush=True)
     started = time.monotonic()
@@ -220,7 +226,7 @@ def run(title: str, command: Sequence[str]) -> None:
 
 
 def failure(title: str, log: str) -> str:
-    """Return the one line for a failed step, naming the network where the log does."""
+    """Return the error line for a failed step, with advice if the log shows a network problem."""
     if UNREACHABLE.search(log):
         return (
             f"{title}: the package index cannot be reached: check the network, or name a mirror with "
@@ -232,17 +238,17 @@ def failure(title: str, log: str) -> str:
 
 
 def installer_environment() -> dict[str, str]:
-    """Return the environment for uv and pip: what is set for pip holds for uv too."""
-    same = {
+    """Return the environment for uv and pip: pip's settings also apply to uv."""
+    uv_names = {
         "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
         "PIP_EXTRA_INDEX_URL": "UV_INDEX",
         "PIP_CERT": "SSL_CERT_FILE",
     }
     environment = dict(os.environ)
     environment.pop("PYTHONPATH", None)
-    for pips, uvs in same.items():
-        if pips in environment:
-            environment.setdefault(uvs, environment[pips])
+    for pip_name, uv_name in uv_names.items():
+        if pip_name in environment:
+            environment.setdefault(uv_name, environment[pip_name])
     index = configured_index()
     if index:
         environment.setdefault("UV_DEFAULT_INDEX", index)
@@ -251,10 +257,10 @@ def installer_environment() -> dict[str, str]:
 
 
 def configured_index() -> str | None:
-    """Return the index that pip's configuration files name, or None."""
+    """Return the package index of pip's configuration files, or None."""
     command = [INTERPRETER, "-m", "pip", "config", "get", "global.index-url"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    return told.stdout.strip() or None if told.returncode == 0 else None
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or None if answer.returncode == 0 else None
 
 
 if __name__ == "__main__":
