@@ -24,7 +24,7 @@ from tieout.engine.tracing import trace
 from tieout.model import Window
 from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.reporting.chain_trace import chain_document
-from tieout.reporting.trace import AskedBy, TraceRequest, position_of
+from tieout.reporting.trace import RequestedBy, TraceRequest, position_of
 from tieout.store import RunOrigin, Store
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "chains" / "three_hops"
@@ -122,14 +122,14 @@ def sparks(spark: SparkSession) -> Engine:
 
 
 @pytest.mark.parametrize("hop", [one["pipeline"] for one in TRUTH["hops"]])
-@pytest.mark.parametrize("by", [AskedBy.MESSAGE_ID, AskedBy.POSITION])
-def test_the_trace_tells_where_it_was_lost(sparks: Engine, hop: str, by: AskedBy) -> None:
+@pytest.mark.parametrize("by", [RequestedBy.MESSAGE_ID, RequestedBy.POSITION])
+def test_the_trace_tells_where_it_was_lost(sparks: Engine, hop: str, by: RequestedBy) -> None:
     """From any hop, by the id or by the position at which the message was sent."""
     file = EXAMPLE / f"{hop}.yml"
     chain = chain_of_folder(load_contract(file), file)
     assert chain is not None
     asked = TraceRequest(by, "order-0023")
-    if by is AskedBy.POSITION:
+    if by is RequestedBy.POSITION:
         asked = TraceRequest(by, TRUTH["position"], position_of(TRUTH["position"]))
 
     document = chain_document(asked, follow_chain(chain, WINDOW, asked, sparks, lambda _step: None))

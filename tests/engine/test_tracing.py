@@ -14,7 +14,7 @@ from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.tracing import traced
 from tieout.reporting.schema import trace_schema
-from tieout.reporting.trace import AskedBy, TraceRequest
+from tieout.reporting.trace import RequestedBy, TraceRequest
 
 HISTORY = {
     "name": "a key's messages",
@@ -72,7 +72,7 @@ def _totals(message: dict[str, Any]) -> dict[str, int]:
 
 def test_a_keys_messages_are_judged_as_the_window_is(spark: SparkSession, scope: Scope) -> None:
     """Every message of the key, in time, each with its own rows; one id of two contents is two messages."""
-    found = _asked(spark, scope, TraceRequest(AskedBy.KEY, "k"), is_judged=True)
+    found = _asked(spark, scope, TraceRequest(RequestedBy.KEY, "k"), is_judged=True)
 
     told = {message["positions"][0]["offset"]: message for message in found["messages"]}
     judgements = {offset: message["judgement"] for offset, message in told.items()}
@@ -109,7 +109,7 @@ def test_by_content_the_matching_says_whose_an_effect_is(spark: SparkSession) ->
     scope = scope_of(spark, case, case.rows, case.present)
 
     found = _asked(
-        spark, scope, TraceRequest(AskedBy.POSITION, "orders/0/1", ("orders", 0, 1)), is_judged=True
+        spark, scope, TraceRequest(RequestedBy.POSITION, "orders/0/1", ("orders", 0, 1)), is_judged=True
     )
 
     (message,) = found["messages"]
@@ -119,13 +119,13 @@ def test_by_content_the_matching_says_whose_an_effect_is(spark: SparkSession) ->
 
 def test_without_a_window_rows_are_shown_and_nothing_is_judged(spark: SparkSession, scope: Scope) -> None:
     """By id, position and key; another group's commit is not this group's."""
-    by_id = _asked(spark, scope, TraceRequest(AskedBy.MESSAGE_ID, "lost"), is_judged=False)
+    by_id = _asked(spark, scope, TraceRequest(RequestedBy.MESSAGE_ID, "lost"), is_judged=False)
     by_place = _asked(
-        spark, scope, TraceRequest(AskedBy.POSITION, "orders/0/2", ("orders", 0, 2)), is_judged=False
+        spark, scope, TraceRequest(RequestedBy.POSITION, "orders/0/2", ("orders", 0, 2)), is_judged=False
     )
-    by_key = _asked(spark, scope, TraceRequest(AskedBy.KEY, "K"), is_judged=False)
+    by_key = _asked(spark, scope, TraceRequest(RequestedBy.KEY, "K"), is_judged=False)
     of_nobody = _asked(
-        spark, scope, TraceRequest(AskedBy.POSITION, "orders/0/9", ("orders", 0, 9)), is_judged=False
+        spark, scope, TraceRequest(RequestedBy.POSITION, "orders/0/9", ("orders", 0, 9)), is_judged=False
     )
 
     (lost,), (doubled,), (other,) = by_id["messages"], by_place["messages"], by_key["messages"]
@@ -137,6 +137,6 @@ def test_without_a_window_rows_are_shown_and_nothing_is_judged(spark: SparkSessi
 
 def test_a_commit_alone_is_no_trace(spark: SparkSession, scope: Scope) -> None:
     """Every commit passes every lower position; a message that no ledger names is not found, and nothing is judged."""
-    found = _asked(spark, scope, TraceRequest(AskedBy.MESSAGE_ID, "never sent"), is_judged=True)
+    found = _asked(spark, scope, TraceRequest(RequestedBy.MESSAGE_ID, "never sent"), is_judged=True)
 
     assert found["messages"] == []

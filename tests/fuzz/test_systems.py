@@ -211,7 +211,7 @@ def _read_zookeeper(chance: random.Random, _: Path) -> None:
     for one in transactions_in(_changed(_ZOOKEEPER_LOG, chance), "/transactional"):
         if isinstance(one, Transaction):
             for change in one.changes:
-                stream.tell(change.path.removeprefix(f"{ROOT}/"), change.data, one.millis)
+                stream.apply(change.path.removeprefix(f"{ROOT}/"), change.data, one.millis)
     list(topologies_of(stream.batches))
     nodes_in(_changed(_ZOOKEEPER_SNAPSHOT, chance), "/transactional")
 

@@ -15,7 +15,7 @@ from tieout.contracts.loading import predecessor_of
 from tieout.contracts.times import parse_time
 from tieout.model import Identity, Window
 from tieout.reporting.chain_trace import HopTrace
-from tieout.reporting.trace import AskedBy, TraceRequest
+from tieout.reporting.trace import RequestedBy, TraceRequest
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _traced(
 
 def _id_of(request: TraceRequest, named_trace: Mapping[str, Any]) -> str | None:
     """Return the id of the requested message, None if it has none or several messages were found."""
-    if request.by is AskedBy.MESSAGE_ID:
+    if request.by is RequestedBy.MESSAGE_ID:
         return request.value
     ids = {message["message_id"] for message in named_trace["messages"]}
     return next(iter(ids)) if len(ids) == 1 else None
@@ -114,14 +114,14 @@ def _request_at(
     contract = chain.contracts.get(name)
     if contract is None:
         return f"no contract beside {chain.named.pipeline}'s has the pipeline {name}"
-    if request.by is AskedBy.KEY:
+    if request.by is RequestedBy.KEY:
         return request
     if contract.identity is not Identity.MESSAGE_ID:
         return f"it identifies messages by {contract.identity}"
     message_id = ids.get(name)
     if message_id is None:
         return f"which id the message has here is not known; ask {name} for it"
-    return replace(request, by=AskedBy.MESSAGE_ID, value=message_id, position=None)
+    return replace(request, by=RequestedBy.MESSAGE_ID, value=message_id, position=None)
 
 
 def _window_of(trace: Mapping[str, Any], window: Window) -> Window | None:

@@ -43,7 +43,7 @@ from tieout.reporting.period import period_document
 from tieout.reporting.period_pages import period_html, period_markdown, period_text
 from tieout.reporting.schema import statement_schema, trace_schema
 from tieout.reporting.text import render_text
-from tieout.reporting.trace import AskedBy, TraceRequest, position_of, render_trace
+from tieout.reporting.trace import RequestedBy, TraceRequest, position_of, render_trace
 from tieout.simulation.description import load_description
 from tieout.simulation.folder import CONTRACT, FILES, WINDOW, write_simulation
 from tieout.simulation.reading import read_run, read_truth
@@ -313,16 +313,16 @@ def _trace_request(contract: Contract, arguments: argparse.Namespace) -> TraceRe
         found = "none" if not identifiers else f"{len(identifiers)} of them"
         raise UsageError(f"expected one of MESSAGE, --id and --key, found {found}")
     if arguments.key is not None:
-        return TraceRequest(AskedBy.KEY, arguments.key)
+        return TraceRequest(RequestedBy.KEY, arguments.key)
     position = None if arguments.message is None else position_of(arguments.message)
     if position is not None:
-        return TraceRequest(AskedBy.POSITION, arguments.message, position)
+        return TraceRequest(RequestedBy.POSITION, arguments.message, position)
     if contract.identity is Identity.POSITION:
         raise UsageError(
             f"{contract.pipeline} identifies messages by position: expected TOPIC/PARTITION/OFFSET such as "
             f"orders/0/17, found {plain(identifiers[0])!r}"
         )
-    return TraceRequest(AskedBy.MESSAGE_ID, identifiers[0])
+    return TraceRequest(RequestedBy.MESSAGE_ID, identifiers[0])
 
 
 def _simulated(summary: Mapping[str, Any], output: Path) -> str:

@@ -32,7 +32,7 @@ from tieout.engine.statement.numbers import Tables, suspected
 from tieout.engine.supported import refuse_other_windows
 from tieout.engine.topic_generations import with_topic_generations
 from tieout.model import POSITION_LEDGERS, Identity, Ledger, Window
-from tieout.reporting.trace import AskedBy, Seen, Subject, TraceRequest, trace_document
+from tieout.reporting.trace import LedgerRows, RequestedBy, Subject, TraceRequest, trace_document
 from tieout.verdicts import severity_of_break
 
 ROWS_SHOWN: Final = 50
@@ -93,7 +93,7 @@ def traced(
     scope = with_topic_generations(scope)
     progress("looking for the message")
     sought, total = _named(scope, asked), 1
-    if asked.by == AskedBy.KEY:
+    if asked.by == RequestedBy.KEY:
         sought, total = _sent_under(scope, asked.digests())
     if is_judged and any(_seen(scope, sought).values()):
         progress("judging")
@@ -113,9 +113,9 @@ def _terms_of(asked: TraceRequest) -> dict[str, Any]:
     position = None if asked.position is None else dict(zip(_PLACES, asked.position, strict=True))
     return {
         "asked_by": asked.by.value,
-        "asked_id": asked.value if asked.by == AskedBy.MESSAGE_ID else None,
+        "asked_id": asked.value if asked.by == RequestedBy.MESSAGE_ID else None,
         "asked_position": position,
-        "asked_digests": list(asked.digests()) if asked.by == AskedBy.KEY else [],
+        "asked_digests": list(asked.digests()) if asked.by == RequestedBy.KEY else [],
     }
 
 
@@ -129,7 +129,7 @@ def _document(
     scope: Scope,
     asked: TraceRequest,
     sought: Sequence[_Sought],
-    seen: Mapping[int, Mapping[Ledger, Seen]],
+    seen: Mapping[int, Mapping[Ledger, LedgerRows]],
     breaks: Sequence[dict[str, Any]],
     total: int,
     is_judged: bool,
@@ -141,7 +141,7 @@ def _document(
             positions=tuple(sorted(one.positions)),
             judged=one.judged,
             breaks=tuple(found for found in breaks if _is_of(found, one)),
-            seen=seen[number],
+            ledger_rows=seen[number],
         )
         for number, one in enumerate(sought)
         if seen.get(number)
@@ -160,7 +160,7 @@ def _named(scope: Scope, asked: TraceRequest) -> list[_Sought]:
     """Return the one message that an id or a position identifies."""
     if asked.position is not None:
         return [_Sought(positions=frozenset({asked.position}))]
-    if asked.by == AskedBy.MESSAGE_ID:
+    if asked.by == RequestedBy.MESSAGE_ID:
         return [_Sought(asked.value, _positions(scope, F.col("message_id") == asked.value))]
     return []
 
@@ -243,7 +243,7 @@ def _by_partition(positions: Iterable[Position]) -> dict[tuple[str, int], list[i
 
 def _seen(
     scope: Scope, sought: Sequence[_Sought], tables: Tables | None = None
-) -> dict[int, dict[Ledger, Seen]]:
+) -> dict[int, dict[Ledger, LedgerRows]]:
     """Return per sought message, by its index, what each ledger shows; nothing where no row is about it.
 
     Where an id does not identify one message, the `tables` of the engine decide. A commit alone shows nothing: it has
@@ -251,7 +251,7 @@ def _seen(
     """
     ids = [one.message_id for one in sought if one.message_id is not None]
     by_key = tables is not None and (scope.contract.identity == Identity.CONTENT or len(set(ids)) < len(ids))
-    seen: dict[int, dict[Ledger, Seen]] = {number: {} for number in range(len(sought))}
+    seen: dict[int, dict[Ledger, LedgerRows]] = {number: {} for number in range(len(sought))}
     for ledger, evidence in scope.evidence.items():
         if ledger is Ledger.ASSIGNED or not sought:
             continue
@@ -266,7 +266,7 @@ def _seen(
     return {number: ledgers if set(ledgers) - {*POSITION_LEDGERS} else {} for number, ledgers in seen.items()}
 
 
-def _keyed(rows: Sequence[Mapping[str, Any]], sought: Sequence[_Sought]) -> dict[int, Seen]:
+def _keyed(rows: Sequence[Mapping[str, Any]], sought: Sequence[_Sought]) -> dict[int, LedgerRows]:
     """Return what a ledger shows of each message by the engine's key, given its traced rows."""
     found = {}
     for number, one in enumerate(sought):
@@ -275,7 +275,7 @@ def _keyed(rows: Sequence[Mapping[str, Any]], sought: Sequence[_Sought]) -> dict
             proofs = (
                 {name: value for name, value in row["proof"].items() if value is not None} for row in of_one
             )
-            found[number] = Seen(tuple(proofs), of_one[0]["total"])
+            found[number] = LedgerRows(tuple(proofs), of_one[0]["total"])
     return found
 
 
@@ -296,7 +296,7 @@ def _is_covered(offset: Column) -> Column:
     return begins_below & (offset < F.col("committed_offset"))
 
 
-def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict[int, Seen]:
+def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict[int, LedgerRows]:
     """Return per condition its first rows in time and their number, in one pass over the ledger."""
     numbers = F.array_compact(
         F.array(*[F.when(condition, F.lit(place)) for place, condition in enumerate(about)])
@@ -316,7 +316,7 @@ def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict
     for row in sorted(first.collect(), key=lambda row: (row["number"], row["place"])):
         shown.setdefault(row["number"], []).append(row)
     return {
-        number: Seen(tuple(json.loads(row["line"]) for row in found), found[0]["total"])
+        number: LedgerRows(tuple(json.loads(row["line"]) for row in found), found[0]["total"])
         for number, found in shown.items()
     }
 

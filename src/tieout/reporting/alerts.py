@@ -244,8 +244,8 @@ def dedup_key(contract: Contract, window: Window | None, route: AlertRoute, find
     identified by its facts alone: its headline may contain a growing count.
     """
     headline = finding.headline if finding.thread is None else None
-    found = json.dumps([finding.severity, headline, finding.facts], sort_keys=True, default=str)
-    digest = hashlib.sha256(found.encode()).hexdigest()[:24]
+    identity = json.dumps([finding.severity, headline, finding.facts], sort_keys=True, default=str)
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:24]
     of = f"{window.start.isoformat()}/{window.end.isoformat()}" if window else "no window"
     return "|".join([contract.pipeline, of, f"{route.to}:{route.connection}", finding.kind, digest])
 
@@ -305,8 +305,8 @@ def _counts(counted: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in counted.items() if count and name not in _HARMLESS}
 
 
-def _more(what: str, items: Sequence[object], most: int) -> tuple[str, ...]:
-    return (f"… and {len(items) - most} more {what}",) if len(items) > most else ()
+def _more(items_name: str, items: Sequence[object], most: int) -> tuple[str, ...]:
+    return (f"… and {len(items) - most} more {items_name}",) if len(items) > most else ()
 
 
 def incident_line(incident: Mapping[str, Any], form: str | None = None) -> str:
@@ -315,9 +315,10 @@ def incident_line(incident: Mapping[str, Any], form: str | None = None) -> str:
     first, last = (shown_position(incident.get(name), form) for name in ("first_position", "last_position"))
     positions = "" if first is None else f", positions {_position(first)} to {_position(last)}"
     causes = [incident.get("locus"), incident.get("cause")]
-    why = ", ".join(cause for cause in causes if cause and cause != "unknown")
+    causes_text = ", ".join(cause for cause in causes if cause and cause != "unknown")
     return plain(
-        f"{incident['class']}: {incident['breaks']}{place}{positions}" + (f" ({why})" if why else "")
+        f"{incident['class']}: {incident['breaks']}{place}{positions}"
+        + (f" ({causes_text})" if causes_text else "")
     )
 
 

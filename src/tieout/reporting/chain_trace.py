@@ -42,24 +42,26 @@ class HopTrace:
             return HopState.NOT_ASKED
         if not self.trace["messages"]:
             return HopState.NOT_FOUND
-        judged = [one["judgement"] for one in self.trace["messages"]]
-        if any(one is not None and one["disposition"] == "lost" for one in judged):
+        judged = [message["judgement"] for message in self.trace["messages"]]
+        if any(judgement is not None and judgement["disposition"] == "lost" for judgement in judged):
             return HopState.LOST
-        is_whole = all(one is not None and one["is_judged_here"] for one in judged)
+        is_whole = all(judgement is not None and judgement["is_judged_here"] for judgement in judged)
         return HopState.NOT_LOST if is_whole else HopState.NOT_JUDGED
 
     @property
     def classes(self) -> frozenset[str]:
         """The break classes of its messages, except LOST."""
         messages = [] if self.trace is None else self.trace["messages"]
-        judged = [one["judgement"] for one in messages if one["judgement"] is not None]
+        judged = [message["judgement"] for message in messages if message["judgement"] is not None]
         broken = {
-            one["class"] for one in judged if one["class"] in {found["class"] for found in one["breaks"]}
+            judgement["class"]
+            for judgement in judged
+            if judgement["class"] in {found["class"] for found in judgement["breaks"]}
         }
         return frozenset(broken - {BreakClass.LOST.value})
 
 
-def chain_document(asked: TraceRequest, hops: Sequence[HopTrace]) -> dict[str, Any]:
+def chain_document(request: TraceRequest, hops: Sequence[HopTrace]) -> dict[str, Any]:
     """Return the trace over a chain as `tieout trace --json` prints it.
 
     `lost_at` are the first hops that lost the message: several where a chain branches. A break of another class may be
@@ -73,7 +75,7 @@ def chain_document(asked: TraceRequest, hops: Sequence[HopTrace]) -> dict[str, A
     shown = [_shown(name, [hop.pipeline for hop in hops if name in hop.classes], before) for name in classes]
     return {
         "schema_version": TRACE_VERSION,
-        "asked": {"by": asked.by.value, "value": asked.value},
+        "asked": {"by": request.by.value, "value": request.value},
         "hops": [
             {
                 "pipeline": hop.pipeline,
@@ -108,7 +110,7 @@ def _words(
     states: Mapping[str, HopState],
 ) -> list[str]:
     """Return where the message was lost, and for which hops that is unknown."""
-    relevant = set(states) if not lost else {name for one in lost_at for name in hops_before(one, before)}
+    relevant = set(states) if not lost else {name for hop in lost_at for name in hops_before(hop, before)}
     open_ = [
         name for name in states if name in relevant and states[name] not in (HopState.LOST, HopState.NOT_LOST)
     ]

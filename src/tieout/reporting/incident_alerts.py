@@ -80,19 +80,19 @@ def incident_alerts(
             page=page,
         )
     ]
-    others = opened[MOST_SINGLE:]
-    if others:
-        alerts += routed(contract, [_about_others(others)], window=None, run_id=None, page=page)
+    further = opened[MOST_SINGLE:]
+    if further:
+        alerts += routed(contract, [_about_further(further)], window=None, run_id=None, page=page)
     return tuple(alerts)
 
 
 def _about(news: IncidentNews, form: str | None) -> Finding:
-    where = "" if news.topic is None else f" in {news.topic}-{news.partition}"
-    what = plain(f"{news.class_name}, {news.breaks} broken{where}")
+    place = "" if news.topic is None else f" in {news.topic}-{news.partition}"
+    subject = plain(f"{news.class_name}, {news.breaks} broken{place}")
     if news.resolution is None:
-        headline = f"BROKEN again: {what}" if news.reopenings else f"BROKEN: {what}"
+        headline = f"BROKEN again: {subject}" if news.reopenings else f"BROKEN: {subject}"
     else:
-        headline = f"resolved: {what}"
+        headline = f"resolved: {subject}"
     facts = {
         "incident": news.incident_id,
         "resolution": news.resolution,
@@ -140,14 +140,14 @@ def _lines(news: IncidentNews, form: str | None) -> list[str]:
     return lines
 
 
-def _about_others(others: Sequence[IncidentNews]) -> Finding:
-    breaks = sum(each.breaks for each in others)
-    headline = f"BROKEN: {len(others)} more incidents with {breaks} broken"
+def _about_further(further: Sequence[IncidentNews]) -> Finding:
+    breaks = sum(each.breaks for each in further)
+    headline = f"BROKEN: {len(further)} more incidents with {breaks} broken"
     lines = (
         *(
             f"{each.class_name}: {each.breaks}, incident {plain(each.incident_id)}"
-            for each in others[:MOST_SINGLE]
+            for each in further[:MOST_SINGLE]
         ),
     )
-    facts = {"incidents": sorted(each.incident_id for each in others)}
+    facts = {"incidents": sorted(each.incident_id for each in further)}
     return Finding(AlertKind.INCIDENTS, Severity.CRITICAL, headline, tuple(map(plain, lines)), facts)

@@ -108,13 +108,13 @@ def _bullets(lines: Iterable[str]) -> str:
 
 def _balance(statement: Mapping[str, Any]) -> str:
     """Return the sheet as a table: a row per count, a column per partition; zero terms are left out."""
-    found = accounts(statement)
-    if not found:
+    sheet_accounts = accounts(statement)
+    if not sheet_accounts:
         return "No attempts, effects or log positions in this window."
     partitions = statement["partitions"]
     shown = partitions if len(partitions) <= COLUMNS_SHOWN else []
     head = ["", "total", *(code(place_of(row["topic"], row["partition"]), in_table=True) for row in shown)]
-    rows = [row for account in found for row in _account_rows(account, len(shown))]
+    rows = [row for account in sheet_accounts for row in _account_rows(account, len(shown))]
     body = _table(head, rows, frozenset(range(1, len(head))))
     more = f"\n\n{len(partitions)} partitions; statement.json and statement.html have each."
     return body if len(shown) == len(partitions) else body + more

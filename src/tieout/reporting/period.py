@@ -79,12 +79,14 @@ def period_document(
         now: The time of the report; later windows are not expected to be judged.
     """
 
-    def name(one: JudgedWindow) -> tuple[str, str]:
-        return one.statement["pipeline"], one.statement["group"]
+    def name(each: JudgedWindow) -> tuple[str, str]:
+        return each.statement["pipeline"], each.statement["group"]
 
-    near = [one for one in judged if one.window.start < period.end and one.window.end > period.start]
-    wanted = [one for one in near if pipeline in (None, one.statement["pipeline"])]
-    groups = groupby(sorted(wanted, key=name), key=name)
+    overlapping = [
+        each for each in judged if each.window.start < period.end and each.window.end > period.start
+    ]
+    selected = [each for each in overlapping if pipeline in (None, each.statement["pipeline"])]
+    groups = groupby(sorted(selected, key=name), key=name)
     pipelines = [_of_pipeline(*names, tuple(windows), period, now) for names, windows in groups]
     return {
         "schema_version": REPORT_VERSION,
@@ -100,42 +102,44 @@ def period_document(
 def _of_pipeline(
     pipeline: str, group: str, judged: Sequence[JudgedWindow], period: Window, now: datetime
 ) -> dict[str, Any]:
-    in_order = sorted(judged, key=lambda one: (one.window.start, one.window.end))
-    counted = [one for one in in_order if period.start <= one.window.start]
-    gaps = _gaps([one.window for one in in_order], _expected_span(in_order, period, now))
-    verdicts = Counter(one.verdict.value for one in counted)
+    in_order = sorted(judged, key=lambda each: (each.window.start, each.window.end))
+    counted = [each for each in in_order if period.start <= each.window.start]
+    gaps = _gaps([each.window for each in in_order], _expected_span(in_order, period, now))
+    verdicts = Counter(each.verdict.value for each in counted)
     incidents = _incidents(counted)
     return {
         "pipeline": pipeline,
         "group": group,
-        "guarantees": sorted({one.statement["guarantee"] for one in counted}),
-        "contract_digests": sorted({one.statement["contract_digest"] for one in counted}),
-        "verdict": _worst([*(one.verdict for one in counted), *([Verdict.UNKNOWN] if gaps else [])]).value,
+        "guarantees": sorted({each.statement["guarantee"] for each in counted}),
+        "contract_digests": sorted({each.statement["contract_digest"] for each in counted}),
+        "verdict": _worst([*(each.verdict for each in counted), *([Verdict.UNKNOWN] if gaps else [])]).value,
         "windows_judged": len(counted),
-        "windows_expected": _expected([one.window for one in counted], gaps),
-        "windows_unchecked": sum(one.is_checked is False for one in counted),
-        "windows_overlapping": _overlapping([one.window for one in in_order]),
+        "windows_expected": _expected([each.window for each in counted], gaps),
+        "windows_unchecked": sum(each.is_checked is False for each in counted),
+        "windows_overlapping": _overlapping([each.window for each in in_order]),
         "not_judged": [_span(start, end) for start, end in gaps],
         "verdicts": {verdict.value: verdicts[verdict.value] for verdict in _GRAVEST_FIRST},
         "sums": _sums(counted),
-        "classes": _added(one.statement["classes"] for one in counted),
-        "flags": _added(one.statement["flags"] for one in counted),
-        "incidents_total": sum(_incident_count(one) for one in counted),
-        "incidents_before": sum(origin.is_consequence for one in counted for origin in one.origins.values()),
-        "breaks_total": sum(int(one.statement["breaks_total"]) for one in counted),
+        "classes": _added(each.statement["classes"] for each in counted),
+        "flags": _added(each.statement["flags"] for each in counted),
+        "incidents_total": sum(_incident_count(each) for each in counted),
+        "incidents_before": sum(
+            origin.is_consequence for each in counted for origin in each.origins.values()
+        ),
+        "breaks_total": sum(int(each.statement["breaks_total"]) for each in counted),
         "incidents": incidents[:INCIDENTS_KEPT],
-        "inputs_total": sum(len(found) for one in counted for found in _inputs(one).values()),
-        "windows": [_row(one) for one in counted],
+        "inputs_total": sum(len(found) for each in counted for found in _inputs(each).values()),
+        "windows": [_row(each) for each in counted],
     }
 
 
-def _row(one: JudgedWindow) -> dict[str, Any]:
+def _row(judged_window: JudgedWindow) -> dict[str, Any]:
     """Return one window as the report lists it, with the digests of all its inputs."""
-    statement, sums, inputs = one.statement, _sums([one]), _inputs(one)
+    statement, sums, inputs = judged_window.statement, _sums([judged_window]), _inputs(judged_window)
     return {
-        **_span(one.window.start, one.window.end),
-        "verdict": one.verdict.value,
-        "is_checked": one.is_checked,
+        **_span(judged_window.window.start, judged_window.window.end),
+        "verdict": judged_window.verdict.value,
+        "is_checked": judged_window.is_checked,
         "reasons": list(statement["reasons"]),
         "run_id": statement["run_id"],
         "generated_at": statement["generated_at"],
@@ -161,40 +165,43 @@ def inputs_digest(inputs: Mapping[str, Sequence[str]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _inputs(one: JudgedWindow) -> dict[str, list[str]]:
-    return {ledger: list(each.get("digests", ())) for ledger, each in one.statement["coverage"].items()}
+def _inputs(judged_window: JudgedWindow) -> dict[str, list[str]]:
+    return {
+        ledger: list(coverage.get("digests", ()))
+        for ledger, coverage in judged_window.statement["coverage"].items()
+    }
 
 
 def _sums(judged: Sequence[JudgedWindow]) -> dict[str, int]:
     names = (*COUNTS, "unexplained")
-    rows = [row for one in judged for row in one.statement["partitions"]]
+    rows = [row for each in judged for row in each.statement["partitions"]]
     return {name: sum(int(row[name]) for row in rows) for name in names}
 
 
 def _incidents(judged: Sequence[JudgedWindow]) -> list[dict[str, Any]]:
-    """Return the incidents in the statements, with their windows.
+    """Return the incidents of the statements, with their windows.
 
     Incidents that happened here come before those that an earlier hop has already; then the gravest and largest first.
     """
-    found = [
+    incidents = [
         {
             **incident,
-            **({"position_form": form} if (form := one.statement.get("position_form")) else {}),
+            **({"position_form": form} if (form := each.statement.get("position_form")) else {}),
             "severity": incident.get("severity"),
-            "window": _span(one.window.start, one.window.end),
-            **({"origin": asdict(origin)} if (origin := one.origins.get(incident["incident_id"])) else {}),
+            "window": _span(each.window.start, each.window.end),
+            **({"origin": asdict(origin)} if (origin := each.origins.get(incident["incident_id"])) else {}),
         }
-        for one in judged
-        for incident in one.statement["incidents"]
+        for each in judged
+        for incident in each.statement["incidents"]
     ]
     ranks = {severity.value: -severity.rank for severity in Severity}
     return sorted(
-        found,
-        key=lambda one: (
-            is_consequence(one),
-            ranks.get(one["severity"], 1),
-            -one["breaks"],
-            str(one["incident_id"]),
+        incidents,
+        key=lambda each: (
+            is_consequence(each),
+            ranks.get(each["severity"], 1),
+            -each["breaks"],
+            str(each["incident_id"]),
         ),
     )
 
@@ -204,9 +211,9 @@ def is_consequence(incident: Mapping[str, Any]) -> bool:
     return bool(incident.get("origin", {}).get("is_consequence"))
 
 
-def _incident_count(one: JudgedWindow) -> int:
+def _incident_count(judged_window: JudgedWindow) -> int:
     """Return how many incidents the statement has; the store gives the first of them, and `incidents_found`."""
-    return int(one.statement.get("incidents_found", len(one.statement["incidents"])))
+    return int(judged_window.statement.get("incidents_found", len(judged_window.statement["incidents"])))
 
 
 def _expected_span(

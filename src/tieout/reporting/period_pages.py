@@ -88,10 +88,10 @@ def _text_of(entry: Mapping[str, Any]) -> list[str]:
         )
     ]
     gaps = [f"{gap['start']} to {gap['end']}" for gap in entry["not_judged"]]
-    own, before = incidents_of(entry)
-    incidents = [plain(_incident(one)) for one in own[:INCIDENTS_SHOWN]]
-    consequences = [plain(_incident(one)) for one in before[:INCIDENTS_SHOWN]]
-    named = (
+    local, before = incidents_of(entry)
+    incidents = [plain(_incident(incident)) for incident in local[:INCIDENTS_SHOWN]]
+    consequences = [plain(_incident(incident)) for incident in before[:INCIDENTS_SHOWN]]
+    sections = (
         ("Attention", warnings(entry)),
         ("Not judged", _cut(gaps, GAPS_SHOWN, len(gaps))),
         ("Sums", aligned(sums)),
@@ -108,15 +108,15 @@ def _text_of(entry: Mapping[str, Any]) -> list[str]:
         f"  Windows: {windows_line(entry)}",
         f"  Inputs: {entry['inputs_total']}; the digest of each stands in the report as JSON",
     ]
-    for title, found in named:
-        lines += [f"  {title}", *(f"    {line}" for line in found)] if found else []
+    for title, section_lines in sections:
+        lines += [f"  {title}", *(f"    {line}" for line in section_lines)] if section_lines else []
     return lines
 
 
 def incidents_of(entry: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Return a pipeline's incidents that happened at its hop, and those that an earlier hop has already."""
-    own = [one for one in entry["incidents"] if not is_consequence(one)]
-    return own, [one for one in entry["incidents"] if is_consequence(one)]
+    local = [incident for incident in entry["incidents"] if not is_consequence(incident)]
+    return local, [incident for incident in entry["incidents"] if is_consequence(incident)]
 
 
 def origin_words(incident: Mapping[str, Any]) -> str:
@@ -124,14 +124,14 @@ def origin_words(incident: Mapping[str, Any]) -> str:
     origin = incident.get("origin")
     if origin is None:
         return ""
-    ids = ", ".join(one["incident_id"] for one in origin["earlier"])
+    ids = ", ".join(earlier["incident_id"] for earlier in origin["earlier"])
     return f"{origin['words']}{f' (incident {ids})' if ids else ''}"
 
 
 def _incident(incident: Mapping[str, Any]) -> str:
-    found = f"{incident['window']['start']}: {incident_line(incident, incident.get('position_form'))}"
-    words = origin_words(incident)
-    return f"{found}; {words}" if words else found
+    line = f"{incident['window']['start']}: {incident_line(incident, incident.get('position_form'))}"
+    origin = origin_words(incident)
+    return f"{line}; {origin}" if origin else line
 
 
 def _cut(lines: Sequence[str], shown: int, total: int) -> list[str]:
@@ -162,17 +162,17 @@ def _markdown_of(entry: Mapping[str, Any]) -> str:
         )
     ]
     gaps = [f"- {code(gap['start'])} to {code(gap['end'])}" for gap in entry["not_judged"]]
-    own, before = incidents_of(entry)
-    consequences = [f"- {code(_incident(one))}" for one in before[:INCIDENTS_SHOWN]]
+    local, before = incidents_of(entry)
+    consequences = [f"- {code(_incident(incident))}" for incident in before[:INCIDENTS_SHOWN]]
     windows = [
         (
-            code(one["start"]),
-            code(one["end"]),
-            one["verdict"],
-            *(str(one[name]) for name in _COLUMNS),
-            code(one["inputs_digest"][:16]),
+            code(row["start"]),
+            code(row["end"]),
+            row["verdict"],
+            *(str(row[name]) for name in _COLUMNS),
+            code(row["inputs_digest"][:16]),
         )
-        for one in entry["windows"][:WINDOWS_SHOWN]
+        for row in entry["windows"][:WINDOWS_SHOWN]
     ]
     more = len(entry["windows"]) - len(windows)
     head = ("From", "To", "Verdict", *(words(name) for name in _COLUMNS), "Inputs")
@@ -182,7 +182,7 @@ def _markdown_of(entry: Mapping[str, Any]) -> str:
         "\n".join(f"- **{line}**" for line in warnings(entry)),
         "### Not judged\n\n" + "\n".join(_cut(gaps, GAPS_SHOWN, len(gaps))) if gaps else "",
         "### Sums\n\n" + table(("", "total"), rows, {1}),
-        "### Open incidents\n\n" + incident_table(own[:INCIDENTS_SHOWN]) if own else "",
+        "### Open incidents\n\n" + incident_table(local[:INCIDENTS_SHOWN]) if local else "",
         "### From an earlier hop\n\n"
         + "\n".join(_cut(consequences, INCIDENTS_SHOWN, entry["incidents_before"]))
         if before

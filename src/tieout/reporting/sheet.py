@@ -65,7 +65,7 @@ def accounts(statement: Mapping[str, Any]) -> tuple[Account, ...]:
         for whole, terms in SUMS.items()
     )
     offsets = [row["offsets"] for row in partitions]
-    return sums if all(found is None for found in offsets) else (*sums, _offsets(partitions))
+    return sums if all(line is None for line in offsets) else (*sums, _offsets(partitions))
 
 
 def _line(name: str, rows: Sequence[Mapping[str, Any]]) -> Line:
@@ -74,11 +74,13 @@ def _line(name: str, rows: Sequence[Mapping[str, Any]]) -> Line:
 
 def _offsets(partitions: Sequence[Mapping[str, Any]]) -> Account:
     """Return the log's positions by state; a partition without a log has none, a sparse one only the named ones."""
-    known = [row["offsets"] or {} for row in partitions]
-    aside = ("from", "to", "is_sparse", "unexplained")
-    states = dict.fromkeys(name for found in known for name in found if name not in aside)
-    whole = Line("log offsets", tuple(map(_width, known)))
-    terms = [Line(state, tuple(found.get(state, 0) for found in known)) for state in states]
+    states_by_partition = [row["offsets"] or {} for row in partitions]
+    not_states = ("from", "to", "is_sparse", "unexplained")
+    states = dict.fromkeys(
+        name for counts in states_by_partition for name in counts if name not in not_states
+    )
+    whole = Line("log offsets", tuple(map(_width, states_by_partition)))
+    terms = [Line(state, tuple(counts.get(state, 0) for counts in states_by_partition)) for state in states]
     return Account(whole, (*terms, _line("unexplained", partitions)))
 
 

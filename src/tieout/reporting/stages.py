@@ -28,21 +28,21 @@ class Stage:
 
 def is_own(row: Row, message_id: str | None, group: str | None) -> bool:
     """Return whether a row may belong to the message and the judged group: it names no other."""
-    other, of_group = row.get("message_id"), row.get("consumer_group")
-    return (None in (message_id, other) or other == message_id) and (
-        None in (group, of_group) or of_group == group
+    row_message_id, row_group = row.get("message_id"), row.get("consumer_group")
+    return (None in (message_id, row_message_id) or row_message_id == message_id) and (
+        None in (group, row_group) or row_group == group
     )
 
 
 def step_words(stage: Stage, row: Row, message_id: str | None, group: str | None) -> str:
     """Return a row in words; one that names another message, or another group, says so first."""
-    words = [word for word in stage.words(row) if word]
-    other, of_group = row.get("message_id"), row.get("consumer_group")
-    if message_id is not None and other is not None and other != message_id:
-        words.insert(0, f"holds another message: {other}")
-    if group is not None and of_group is not None and of_group != group:
-        words.insert(0, f"set aside, of another group: {of_group}")
-    return ", ".join(words)
+    parts = [part for part in stage.words(row) if part]
+    row_message_id, row_group = row.get("message_id"), row.get("consumer_group")
+    if message_id is not None and row_message_id is not None and row_message_id != message_id:
+        parts.insert(0, f"holds another message: {row_message_id}")
+    if group is not None and row_group is not None and row_group != group:
+        parts.insert(0, f"set aside, of another group: {row_group}")
+    return ", ".join(parts)
 
 
 def _place(row: Row) -> str:
@@ -75,8 +75,8 @@ def _attempted(row: Row) -> list[str]:
 
 def _acknowledged(row: Row) -> list[str]:
     outcome = str(row.get("outcome", "unknown")).lower()
-    words = {"acked": "acknowledged", "failed": "failed", "unknown": "no answer is known"}
-    return [words.get(outcome, outcome), _place(row) if outcome != "failed" else ""]
+    texts = {"acked": "acknowledged", "failed": "failed", "unknown": "no answer is known"}
+    return [texts.get(outcome, outcome), _place(row) if outcome != "failed" else ""]
 
 
 def _stored(row: Row) -> list[str]:
@@ -107,7 +107,7 @@ def _committed(row: Row) -> list[str]:
     return [f"{place} {begins}up to {row.get('committed_offset')}", *columns]
 
 
-def _set_aside(row: Row) -> list[str]:
+def _excluded(row: Row) -> list[str]:
     return [_place(row), *_of(row, reason="reason:")]
 
 
@@ -124,9 +124,9 @@ STAGES: Final = (
     Stage("acknowledged", Ledger.PRODUCED, "completed_at", _acknowledged, _is_acked),
     Stage("stored", Ledger.LOG, "record_timestamp", _stored, lambda row: not row.get("is_control")),
     Stage("read", Ledger.READ, "processed_at", _consumed, _is_ok),
-    Stage("staged", Ledger.STAGED, "at", _set_aside, is_optional=True),
-    Stage("filtered", Ledger.FILTERED, "at", _set_aside, is_optional=True),
-    Stage("dead-lettered", Ledger.DEAD_LETTERS, "at", _set_aside, is_optional=True),
+    Stage("staged", Ledger.STAGED, "at", _excluded, is_optional=True),
+    Stage("filtered", Ledger.FILTERED, "at", _excluded, is_optional=True),
+    Stage("dead-lettered", Ledger.DEAD_LETTERS, "at", _excluded, is_optional=True),
     Stage("written", Ledger.DELIVERED, "processed_at", _consumed, _is_ok),
     Stage("committed", Ledger.COMMITTED, "committed_at", _committed),
     Stage("mirrored", Ledger.MIRRORED, "committed_at", _committed, is_optional=True),

@@ -52,8 +52,8 @@ def _head(statement: Mapping[str, Any]) -> list[str]:
 def ranges_of(statement: Mapping[str, Any]) -> list[str]:
     """Return the window's ranges of offsets as `TOPIC/PARTITION/FROM-TO`; none where it is a window of time."""
     return [
-        f"{one['topic']}/{one['partition']}/{one['from']}-{one['to']}"
-        for one in statement["window"].get("offsets", ())
+        f"{offset_range['topic']}/{offset_range['partition']}/{offset_range['from']}-{offset_range['to']}"
+        for offset_range in statement["window"].get("offsets", ())
     ]
 
 
@@ -67,13 +67,13 @@ def _reasons(statement: Mapping[str, Any]) -> list[str]:
 
 def _balance(statement: Mapping[str, Any]) -> list[str]:
     """Return the sheet as a table: a line per count, a column per partition; zero terms are left out."""
-    found = accounts(statement)
-    if not found:
+    sheet_accounts = accounts(statement)
+    if not sheet_accounts:
         return ["no attempts, effects or log positions in this window"]
     places = [plain(place_of(row["topic"], row["partition"]), 40) for row in statement["partitions"]]
     shown = len(places) if len(places) <= COLUMNS_SHOWN else 0
     rows = [["", "total", *places[:shown]]]
-    for account in found:
+    for account in sheet_accounts:
         rows += _account_rows(account, shown)
     table = aligned(rows)
     return (

@@ -31,7 +31,7 @@ _POSITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>\d{1,9})/(?P<offset>
 Position = tuple[str, int, int]
 
 
-class AskedBy(StrEnum):
+class RequestedBy(StrEnum):
     """How a message is identified in a request."""
 
     MESSAGE_ID = "message_id"
@@ -43,7 +43,7 @@ class AskedBy(StrEnum):
 class TraceRequest:
     """The requested message: by an id, a position, or a record's key."""
 
-    by: AskedBy
+    by: RequestedBy
     value: str
     position: Position | None = None
 
@@ -66,16 +66,16 @@ def position_of(text: str) -> Position | None:
     >>> position_of("orders/0/17"), position_of("orders/0/5:7:4"), position_of("order-17")
     (('orders', 0, 17), ('orders', 0, 21474865156), None)
     """
-    found = _POSITION.fullmatch(text)
-    if found is not None:
-        return found["topic"], int(found["partition"]), int(found["offset"])
+    match = _POSITION.fullmatch(text)
+    if match is not None:
+        return match["topic"], int(match["partition"]), int(match["offset"])
     place, _, written = text.rpartition("/")
     offset, whole = position_in(written), _POSITION.fullmatch(f"{place}/0")
     return None if offset is None or whole is None else (whole["topic"], int(whole["partition"]), offset)
 
 
 @dataclass(frozen=True)
-class Seen:
+class LedgerRows:
     """One ledger's rows about a message: the first ones in time, without nulls, and the number of all."""
 
     rows: tuple[Row, ...]
@@ -90,13 +90,13 @@ class Subject:
     positions: tuple[Position, ...]
     judged: Row | None
     breaks: tuple[Row, ...]
-    seen: Mapping[Ledger, Seen]
+    ledger_rows: Mapping[Ledger, LedgerRows]
 
 
 def trace_document(
     contract: Contract,
     window: Window | None,
-    asked: TraceRequest,
+    request: TraceRequest,
     subjects: Sequence[Subject],
     *,
     total: int,
@@ -115,7 +115,7 @@ def trace_document(
         if window is None
         else {"start": format_time(window.start), "end": format_time(window.end)},
         **({} if form is None else {"position_form": form}),
-        "asked": {"by": asked.by.value, "value": asked.value},
+        "asked": {"by": request.by.value, "value": request.value},
         "coverage": coverage,
         "messages_total": total,
         "messages": [
@@ -126,8 +126,8 @@ def trace_document(
                     for place in subject.positions
                 ],
                 "journey": journey(
-                    {ledger.value: seen.rows for ledger, seen in subject.seen.items()},
-                    totals={ledger.value: seen.total for ledger, seen in subject.seen.items()},
+                    {ledger.value: shown.rows for ledger, shown in subject.ledger_rows.items()},
+                    totals={ledger.value: shown.total for ledger, shown in subject.ledger_rows.items()},
                     declared=[ledger.value for ledger in contract.ledgers],
                     coverage=coverage,
                     message_id=subject.message_id,
@@ -169,22 +169,22 @@ def journey(
     """
     stages = []
     for stage in STAGES:
-        found = rows.get(stage.ledger, ())
-        if not found and stage.is_optional:
+        ledger_rows = rows.get(stage.ledger, ())
+        if not ledger_rows and stage.is_optional:
             continue
         # Where a mirrored position is kept, the group may have a name of its own.
-        whose = None if stage.ledger == Ledger.MIRRORED else group
+        expected_group = None if stage.ledger == Ledger.MIRRORED else group
         steps = [
             {
                 "at": row.get(stage.time),
-                "words": step_words(stage, shown_row(row, form), message_id, whose),
+                "words": step_words(stage, shown_row(row, form), message_id, expected_group),
                 "row": dict(row),
             }
-            for row in found
+            for row in ledger_rows
         ]
-        total = len(found) if totals is None else totals.get(stage.ledger, len(found))
-        own = [row for row in found if is_own(row, message_id, whose)]
-        state, note = _state(stage, own, declared, coverage, has_position=has_position)
+        total = len(ledger_rows) if totals is None else totals.get(stage.ledger, len(ledger_rows))
+        of_message = [row for row in ledger_rows if is_own(row, message_id, expected_group)]
+        state, note = _state(stage, of_message, declared, coverage, has_position=has_position)
         stages.append(
             {
                 "stage": stage.name,
@@ -200,16 +200,16 @@ def journey(
 
 def _state(
     stage: Stage,
-    found: Sequence[Row],
+    of_message: Sequence[Row],
     declared: Sequence[str] | None,
     coverage: Mapping[str, Row] | None,
     *,
     has_position: bool,
 ) -> tuple[str, str | None]:
     """Return a stage's state, and the meaning of missing rows in words."""
-    if any(stage.is_reached(row) for row in found):
+    if any(stage.is_reached(row) for row in of_message):
         return "seen", None
-    if found:
+    if of_message:
         return "missing", f"no row of {stage.ledger} shows that it was"
     return _absence(stage, declared, coverage, has_position=has_position)
 
@@ -237,69 +237,71 @@ def _absence(
 
 def _judgement(subject: Subject) -> dict[str, Any] | None:
     """Return the engine's finding about a message in fixed keys, with a sentence for people."""
-    known = subject.judged
-    if known is None:
+    judged = subject.judged
+    if judged is None:
         return None
-    first = known.get("first_attempt", {})
-    is_here = bool(known.get("is_judged_here"))
+    first = judged.get("first_attempt", {})
+    is_judged_here = bool(judged.get("is_judged_here"))
     breaks = [
         {
-            "break_id": found["break_id"],
-            "incident_id": found.get("incident_id"),
-            "class": found["class"],
-            "flags": found.get("flags", []),
-            "locus": found.get("locus"),
-            "cause": found.get("cause"),
-            "admissible": found.get("admissible", []),
-            "rule": found.get("rule"),
-            "severity": found.get("severity"),
+            "break_id": stored_break["break_id"],
+            "incident_id": stored_break.get("incident_id"),
+            "class": stored_break["class"],
+            "flags": stored_break.get("flags", []),
+            "locus": stored_break.get("locus"),
+            "cause": stored_break.get("cause"),
+            "admissible": stored_break.get("admissible", []),
+            "rule": stored_break.get("rule"),
+            "severity": stored_break.get("severity"),
         }
-        for found in subject.breaks
+        for stored_break in subject.breaks
     ]
     return {
-        "is_judged_here": is_here,
-        "class": known.get("class") if is_here else None,
-        "flags": known.get("flags", []) if is_here else [],
-        "disposition": known.get("disposition") if is_here else None,
-        "acceptance": known.get("acceptance"),
-        "locus": known.get("locus") if is_here else None,
-        "is_due": known.get("is_due") if is_here else None,
-        "deadline": known.get("deadline"),
+        "is_judged_here": is_judged_here,
+        "class": judged.get("class") if is_judged_here else None,
+        "flags": judged.get("flags", []) if is_judged_here else [],
+        "disposition": judged.get("disposition") if is_judged_here else None,
+        "acceptance": judged.get("acceptance"),
+        "locus": judged.get("locus") if is_judged_here else None,
+        "is_due": judged.get("is_due") if is_judged_here else None,
+        "deadline": judged.get("deadline"),
         "first_attempt_at": first.get("at"),
         "breaks": breaks,
-        "words": _judged_words(known, is_here=is_here),
+        "words": _judged_words(judged, is_judged_here=is_judged_here),
     }
 
 
-def _judged_words(known: Row, *, is_here: bool) -> str:
-    if not is_here:
-        at = known.get("first_attempt", {}).get("at")
+def _judged_words(judged: Row, *, is_judged_here: bool) -> str:
+    if not is_judged_here:
+        at = judged.get("first_attempt", {}).get("at")
         if at is not None:
             return f"not judged: it belongs to the window of its first attempt, {at}; give that window"
-        if known.get("class") is not None:
+        if judged.get("class") is not None:
             return "not judged: it belongs to the window of its first effect; give that window"
         return "not judged: nobody is known to have sent or received it; it counts as a position of the log alone"
-    parts = [str(known["class"])]
-    parts += [str(known["acceptance"])] if known.get("acceptance") else []
-    parts += [f"disposition {known['disposition']}"] if known.get("disposition") else []
-    flags = known.get("flags")
+    parts = [str(judged["class"])]
+    parts += [str(judged["acceptance"])] if judged.get("acceptance") else []
+    parts += [f"disposition {judged['disposition']}"] if judged.get("disposition") else []
+    flags = judged.get("flags")
     parts += [f"also {', '.join(flags)}"] if flags else []
-    parts += [f"at: {known['locus']}"] if known.get("locus") else []
+    parts += [f"at: {judged['locus']}"] if judged.get("locus") else []
     return "; ".join(parts)
 
 
 def render_trace(document: Mapping[str, Any]) -> str:
     """Return a trace as lines of text, one per row, ending in a newline; line breaks in values are escaped."""
-    asked = document["asked"]
+    requested = document["asked"]
     if not document["messages"]:
         return (
-            plain(f"no ledger of {document['pipeline']} has {asked['by']} {asked['value']}", LINE_LIMIT)
+            plain(
+                f"no ledger of {document['pipeline']} has {requested['by']} {requested['value']}", LINE_LIMIT
+            )
             + "\n"
         )
     sections = [_message_lines(document, message) for message in document["messages"]]
     more = document["messages_total"] - len(sections)
     if more > 0:
-        sections.append([f"and {more} more messages with this {asked['by']}"])
+        sections.append([f"and {more} more messages with this {requested['by']}"])
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
@@ -315,7 +317,7 @@ def _message_lines(document: Mapping[str, Any], message: Mapping[str, Any]) -> l
     lines = [plain(f"{head}  in {document['pipeline']}, group {document['group']}, {during}", LINE_LIMIT)]
     for stage in message["journey"]:
         lines += _stage_lines(stage)
-    return lines + _judgement_lines(message["judgement"], is_asked=window is not None)
+    return lines + _judgement_lines(message["judgement"], has_window=window is not None)
 
 
 def _stage_lines(stage: Mapping[str, Any]) -> list[str]:
@@ -330,20 +332,22 @@ def _stage_lines(stage: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _judgement_lines(judgement: Mapping[str, Any] | None, *, is_asked: bool) -> list[str]:
+def _judgement_lines(judgement: Mapping[str, Any] | None, *, has_window: bool) -> list[str]:
     if judgement is None:
-        why = "nothing ties these rows to a message" if is_asked else "give --from and --to to have it judged"
-        return [_line("judged", "-", why)]
+        reason = (
+            "nothing ties these rows to a message" if has_window else "give --from and --to to have it judged"
+        )
+        return [_line("judged", "-", reason)]
     lines = [_line("judged", "-", judgement["words"])]
-    for found in judgement["breaks"]:
-        is_open = found["cause"] == "unknown" and found["admissible"]
-        causes = f"unknown, of {' or '.join(found['admissible'])}" if is_open else found["cause"]
+    for entry in judgement["breaks"]:
+        is_open = entry["cause"] == "unknown" and entry["admissible"]
+        causes = f"unknown, of {' or '.join(entry['admissible'])}" if is_open else entry["cause"]
         lines.append(
             _line(
                 "break",
-                found["severity"] or "-",
-                f"{found['class']}, at: {found['locus']}; cause: {causes}; break {found['break_id']}, "
-                f"incident {found['incident_id']}",
+                entry["severity"] or "-",
+                f"{entry['class']}, at: {entry['locus']}; cause: {causes}; break {entry['break_id']}, "
+                f"incident {entry['incident_id']}",
             )
         )
     if not judgement["breaks"] and judgement["is_judged_here"]:

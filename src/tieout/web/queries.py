@@ -19,7 +19,7 @@ from tieout.contracts.times import FIRST, LAST, parse_time
 from tieout.errors import UsageError
 from tieout.model import BreakClass, Cause, Locus, Severity, Verdict
 from tieout.reporting import trace
-from tieout.reporting.trace import AskedBy
+from tieout.reporting.trace import RequestedBy
 from tieout.store.paging import Key
 from tieout.store.storable import storable_text
 from tieout.store.views import BreakFilter, IncidentFilter, WindowFilter
@@ -154,7 +154,7 @@ class IncidentsQuery(ListQuery):
 class TraceQuery(PageQuery):
     """The message to trace."""
 
-    by: AskedBy = AskedBy.MESSAGE_ID
+    by: RequestedBy = RequestedBy.MESSAGE_ID
     value: Text = ""
 
     @property
@@ -166,7 +166,7 @@ class TraceQuery(PageQuery):
         """
         if not self.value:
             return None
-        if self.by is not AskedBy.POSITION:
+        if self.by is not RequestedBy.POSITION:
             return trace.TraceRequest(self.by, self.value)
         position = trace.position_of(self.value.strip())
         if position is None:

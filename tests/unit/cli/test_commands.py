@@ -25,7 +25,7 @@ from tieout.engine.bundle.packing import Wanted
 from tieout.errors import SourceError, UsageError
 from tieout.model import Ledger, OffsetRange, Window
 from tieout.reporting.schema import statement_schema, trace_schema
-from tieout.reporting.trace import AskedBy, Seen, Subject, TraceRequest, trace_document
+from tieout.reporting.trace import LedgerRows, RequestedBy, Subject, TraceRequest, trace_document
 
 CONTRACT = """\
 version: 1
@@ -512,7 +512,7 @@ def test_an_empty_folder_is_no_success(tmp_path: Path) -> None:
 
 def test_trace_tells_the_way_of_a_message(contract: Path) -> None:
     """As text for people, as JSON for programs; a window is not needed."""
-    sent = Seen(({"message_id": "m1", "outcome": "acked", "attempted_at": "2026-11-20T10:00:00Z"},), 1)
+    sent = LedgerRows(({"message_id": "m1", "outcome": "acked", "attempted_at": "2026-11-20T10:00:00Z"},), 1)
     engine = FakeEngine(subjects=(Subject("m1", (), None, (), {Ledger.PRODUCED: sent}),))
 
     told = run("trace", contract, "m1", *WINDOW, engine=engine)
@@ -535,10 +535,10 @@ def test_trace_of_an_unknown_message_is_undecided(contract: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "requested"),
     [
-        (("m1",), TraceRequest(AskedBy.MESSAGE_ID, "m1")),
-        (("a/b-c/3/17",), TraceRequest(AskedBy.POSITION, "a/b-c/3/17", ("a/b-c", 3, 17))),
-        (("--id", "a/3/17"), TraceRequest(AskedBy.MESSAGE_ID, "a/3/17")),
-        (("--key", "a/3/17"), TraceRequest(AskedBy.KEY, "a/3/17")),
+        (("m1",), TraceRequest(RequestedBy.MESSAGE_ID, "m1")),
+        (("a/b-c/3/17",), TraceRequest(RequestedBy.POSITION, "a/b-c/3/17", ("a/b-c", 3, 17))),
+        (("--id", "a/3/17"), TraceRequest(RequestedBy.MESSAGE_ID, "a/3/17")),
+        (("--key", "a/3/17"), TraceRequest(RequestedBy.KEY, "a/3/17")),
     ],
 )
 def test_trace_takes_an_id_a_position_or_a_key(

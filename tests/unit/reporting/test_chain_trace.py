@@ -10,9 +10,9 @@ from referencing import Registry, Resource
 
 from tieout.reporting.chain_trace import HopTrace, chain_document, render_chain
 from tieout.reporting.schema import trace_schema
-from tieout.reporting.trace import AskedBy, TraceRequest
+from tieout.reporting.trace import RequestedBy, TraceRequest
 
-ASKED = TraceRequest(AskedBy.MESSAGE_ID, "m-1")
+ASKED = TraceRequest(RequestedBy.MESSAGE_ID, "m-1")
 CHAINS = jsonschema.Draft202012Validator(
     {"$ref": "urn:trace#/$defs/chain"},
     registry=Registry().with_resource("urn:trace", Resource.from_contents(trace_schema())),

@@ -11,7 +11,15 @@ import pytest
 from tieout.contracts import Contract
 from tieout.model import Ledger, Window
 from tieout.reporting.schema import trace_schema
-from tieout.reporting.trace import AskedBy, Seen, Subject, TraceRequest, journey, render_trace, trace_document
+from tieout.reporting.trace import (
+    LedgerRows,
+    RequestedBy,
+    Subject,
+    TraceRequest,
+    journey,
+    render_trace,
+    trace_document,
+)
 
 SENT: dict[str, Any] = {
     "message_id": "m-1", "producer_id": "web", "producer_session": "s1", "sequence": 7, "topic": "orders",
@@ -53,17 +61,17 @@ def window() -> Window:
 
 def _document(contract: Contract, window: Window | None, **changes: Any) -> dict[str, Any]:
     """Return the trace of a lost message, or one that differs from it."""
-    seen = {Ledger.PRODUCED: SENT, Ledger.LOG: STORED, Ledger.COMMITTED: COMMIT}
+    ledger_rows = {Ledger.PRODUCED: SENT, Ledger.LOG: STORED, Ledger.COMMITTED: COMMIT}
     given = {
         "message_id": "m-1",
         "positions": (("orders", 0, 17),),
         "judged": LOST,
         "breaks": (BREAK,),
-        "seen": {ledger: Seen((row,), 1) for ledger, row in seen.items()},
+        "ledger_rows": {ledger: LedgerRows((row,), 1) for ledger, row in ledger_rows.items()},
         **changes,
     }
     coverage = None if window is None else {ledger.value: COVERS for ledger in contract.ledgers}
-    asked = TraceRequest(AskedBy.MESSAGE_ID, "m-1")
+    asked = TraceRequest(RequestedBy.MESSAGE_ID, "m-1")
     return trace_document(contract, window, asked, [Subject(**given)], total=1, coverage=coverage)
 
 
@@ -161,7 +169,7 @@ def test_ids_stay_on_their_line(contract: Contract, window: Window) -> None:
 
 def test_a_key_is_looked_for_as_it_is_and_hashed() -> None:
     """A ledger may hold the key itself or its hash; others are not guessed."""
-    digests = TraceRequest(AskedBy.KEY, "k").digests()
+    digests = TraceRequest(RequestedBy.KEY, "k").digests()
 
     assert digests[0] == "k"
     assert [len(digest) for digest in digests[1:]] == [64, 40, 32]
@@ -171,9 +179,11 @@ def test_positions_are_told_under_their_own_names(contract: Contract, window: Wi
     """A range says where it begins, a row what its engine wrote beside it; a second position is a stage of its own."""
     batch = {**COMMIT, "first_offset": 10, "metadata": '{"batch": 7}'}
     group = {**COMMIT, "consumer_group": "connect-orders"}
-    seen = {Ledger.PRODUCED: SENT, Ledger.COMMITTED: batch, Ledger.MIRRORED: group}
+    ledger_rows = {Ledger.PRODUCED: SENT, Ledger.COMMITTED: batch, Ledger.MIRRORED: group}
 
-    document = _document(contract, window, seen={ledger: Seen((row,), 1) for ledger, row in seen.items()})
+    document = _document(
+        contract, window, ledger_rows={ledger: LedgerRows((row,), 1) for ledger, row in ledger_rows.items()}
+    )
 
     jsonschema.Draft202012Validator(trace_schema()).validate(document)
     lines = render_trace(document).splitlines()
@@ -191,7 +201,7 @@ def test_positions_are_told_as_their_system_writes_them(contract: Contract, wind
         known["ledgers"][ledger] = {"source": kahadb}
     of_queue = Contract.model_validate({**known, "consumption": "queue"})
     number = (2 << 32) + 1045
-    seen = {
+    ledger_rows = {
         Ledger.LOG: {**STORED, "offset": number},
         Ledger.COMMITTED: {**COMMIT, "first_offset": number, "committed_offset": number + 1},
     }
@@ -201,7 +211,7 @@ def test_positions_are_told_as_their_system_writes_them(contract: Contract, wind
         window,
         message_id=None,
         positions=(("orders", 0, number),),
-        seen={ledger: Seen((row,), 1) for ledger, row in seen.items()},
+        ledger_rows={ledger: LedgerRows((row,), 1) for ledger, row in ledger_rows.items()},
     )
     text = render_trace(document)
 

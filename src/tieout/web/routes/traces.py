@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from tieout.model import Window
-from tieout.reporting.trace import AskedBy, TraceRequest
+from tieout.reporting.trace import RequestedBy, TraceRequest
 from tieout.store.handles import key_handles, message_id_handles, position_handles
 from tieout.store.reader import TRACED_AT_MOST, Reader
 from tieout.web.chains import hops_of, origins_shown
@@ -76,7 +76,7 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, 
 def _handles(asked: TraceRequest) -> tuple[str, ...]:
     if asked.position is not None:
         return position_handles(*asked.position)
-    return key_handles(asked.digests()) if asked.by is AskedBy.KEY else message_id_handles(asked.value)
+    return key_handles(asked.digests()) if asked.by is RequestedBy.KEY else message_id_handles(asked.value)
 
 
 def _window_of(reader: Reader, pipeline: str, known: list[Window]) -> Window | None:
@@ -87,7 +87,9 @@ def _window_of(reader: Reader, pipeline: str, known: list[Window]) -> Window | N
 
 def _command(asked: TraceRequest, window: Window | None) -> str:
     """Return the shell command that traces the message in the ledgers themselves."""
-    options = {AskedBy.KEY: ["--key"], AskedBy.MESSAGE_ID: ["--id"], AskedBy.POSITION: []}[asked.by]
+    options = {RequestedBy.KEY: ["--key"], RequestedBy.MESSAGE_ID: ["--id"], RequestedBy.POSITION: []}[
+        asked.by
+    ]
     time = [] if window is None else ["--from", iso(window.start), "--to", iso(window.end)]
     return shlex.join(["tieout", "trace", "CONTRACT.yml", *_given(options, asked.value), *time])
 
