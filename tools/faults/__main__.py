@@ -1,8 +1,8 @@
-"""`python -m tools.faults`: kills each part of the stack at each moment of a run, and reports the results.
+"""`python -m tools.faults`: take away each part of the stack at each moment of a run, and tell what was found.
 
-Every cell starts with an empty store and judges the same window, so that its results can be compared with those of an
-undisturbed run. Each row is printed and saved; `--report` writes a page of all saved rows. A full run first deletes the
-saved rows, a run of a part replaces that part, and `--rest` runs the rows that are not saved.
+Every cell begins with an empty store and judges the same window, so that what it leaves can be compared with what a
+run leaves that nobody disturbs. Each row is printed as it is there, and kept; `--report` writes a page of all that are
+kept. A run of all begins with nothing kept, a run of a part replaces that part, and `--rest` tries what is not kept.
 """
 
 from __future__ import annotations
