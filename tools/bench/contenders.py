@@ -97,8 +97,8 @@ def datacompy(_evidence_bytes: int) -> Iterator[Run]:
 
         def run(produced: Path, folder: Path) -> Answer:
             sides = [spark.read.parquet(str(side)) for side in (produced, folder / "delivered")]
-            ours, theirs = (side.select("message_id", "payload_hash") for side in sides)
-            compared = SparkSQLCompare(spark, ours, theirs, join_columns="message_id")
+            produced_rows, delivered_rows = (side.select("message_id", "payload_hash") for side in sides)
+            compared = SparkSQLCompare(spark, produced_rows, delivered_rows, join_columns="message_id")
             rows = compared.intersect_rows
             return {
                 "lost": compared.df1_unq_rows.count(),

@@ -119,7 +119,7 @@ def page(cells: Sequence[Cell], replays: Sequence[Replayed]) -> str:
     if replays:
         parts.append(_REPLAYS)
         head = f"| {' | '.join(_REPLAY_COLUMNS)} |\n|{'---|' * len(_REPLAY_COLUMNS)}"
-        parts.append("\n".join((head, *(replay_row_of(one) for one in replays))) + "\n")
+        parts.append("\n".join((head, *(replay_row_of(replay) for replay in replays))) + "\n")
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""What can stop the stack from running; every message is one line that says what to do."""
+"""Errors that stop the stack; every message is one line with the remedy."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def read(folder: Path, names: Iterable[str] = ()) -> tuple[Example, ...]:
     """Return the examples (all, or those in `names`) in `folder`, ordered by name.
 
     Raises:
-        StackError: where there is none, or one of `names` is not among them.
+        StackError: if there is none, or one of `names` is not among them.
     """
     return tuple(_example(folder / name) for name in _selected(folder, names))
 

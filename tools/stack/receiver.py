@@ -15,9 +15,9 @@ _BODY_LIMIT = 1_000_000
 
 
 def make_server(port: int, file: Path) -> ThreadingHTTPServer:
-    """Return a server on 127.0.0.1 that appends what it gets to `file`, one JSON object a line.
+    """Return a server on 127.0.0.1 that appends its requests to `file`, one JSON object per line.
 
-    A line holds `received_at`, `path`, the lower-case `headers` and the `body`, parsed where it is JSON.
+    A line holds `received_at`, `path`, the lower-case `headers` and the `body`, parsed if it is JSON.
     """
     writing = Lock()
 

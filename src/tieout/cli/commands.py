@@ -53,7 +53,7 @@ from tieout.simulation.scoring import score as scored
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a command works with besides its arguments."""
+    """The environment of a command: the engine, the output streams and the progress."""
 
     engine: Callable[[], Engine]
     out: TextIO

@@ -57,7 +57,7 @@ def _needed(action: argparse.Action) -> str:
 
 
 def _written(action: argparse.Action) -> str:
-    """Return an argument as it is typed: its option, and what follows it."""
+    """Return an argument as it is typed: its option and its value."""
     values = "\\|".join(map(str, action.choices or ()))
     value = "" if action.nargs == 0 else values or str(action.metavar or action.dest.upper())
     repeated = f"{value}…" if action.nargs == "+" else f"[{value}]" if action.nargs == "?" else value

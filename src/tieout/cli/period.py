@@ -29,8 +29,8 @@ def stored_windows(period: Window, pipeline: str | None) -> tuple[JudgedWindow, 
     """Return the windows whose current statements are in the store; one that was not checked is not KEPT.
 
     Raises:
-        UsageError: where TIEOUT_DATABASE_URL is not set.
-        StoreError: where the store cannot be read.
+        UsageError: if TIEOUT_DATABASE_URL is not set.
+        StoreError: if the store cannot be read.
     """
     from tieout.store import Store  # noqa: PLC0415 - only this command and its like need PostgreSQL's client
 

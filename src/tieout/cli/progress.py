@@ -1,4 +1,4 @@
-"""Progress on standard error: each step as it begins, and a reminder every ten seconds while it goes on."""
+"""Progress on standard error: each step as it begins, and a reminder every ten seconds while it continues."""
 
 from __future__ import annotations
 

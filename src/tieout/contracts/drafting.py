@@ -124,7 +124,7 @@ def _group(
     samples: Mapping[Ledger, LedgerSample],
     guesses: Mapping[Ledger, Mapping[str, Guess]],
 ) -> tuple[str, str]:
-    """Return the group, and where it comes from."""
+    """Return the group, and its origin as text."""
     if group is not None:
         return group, "as given"
     for ledger, ledger_guesses in guesses.items():

@@ -91,9 +91,9 @@ def failure_alerts(
     failed: Mapping[str, str],
     page: str | None = None,
 ) -> tuple[Alert, ...]:
-    """Return the alerts about a run without a verdict; `failed` holds the steps to blame and their states.
+    """Return the alerts about a run without a verdict; `failed` holds the failed steps and their states.
 
-    A run whose checks alone failed was judged, and has an alert of another kind.
+    A run in which only the checks failed was judged, and has an alert of another kind.
     """
     if window is not None and list(failed) == ["check"]:
         return routed(contract, [_unchecked(dag_run_id)], window=window, run_id=None, page=page)

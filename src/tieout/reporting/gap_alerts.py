@@ -53,7 +53,7 @@ class Gap:
 
     @property
     def severity(self) -> Severity:
-        """Critical where nothing is known of a window; a warning where an outdated contract judged it."""
+        """Critical if nothing is known of a window; a warning if an outdated contract judged it."""
         return Severity.WARNING if self.is_stale else Severity.CRITICAL
 
 

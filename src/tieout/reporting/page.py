@@ -77,7 +77,7 @@ def _place(row: Mapping[str, Any]) -> str:
 
 
 def _evidence(evidence: object) -> str:
-    """Return a break's evidence as indented JSON in ASCII, cut where it is too long to read."""
+    """Return a break's evidence as indented JSON in ASCII, cut if it is too long to read."""
     text = json.dumps(evidence, indent=1, default=str)
     return text if len(text) <= EVIDENCE_LIMIT else text[:EVIDENCE_LIMIT] + "\n… the rest is in breaks/"
 

@@ -212,14 +212,14 @@ def is_consequence(incident: Mapping[str, Any]) -> bool:
 
 
 def _incident_count(judged_window: JudgedWindow) -> int:
-    """Return how many incidents the statement has; the store gives the first of them, and `incidents_found`."""
+    """Return the number of the statement's incidents; the store has only the first ones, and `incidents_found`."""
     return int(judged_window.statement.get("incidents_found", len(judged_window.statement["incidents"])))
 
 
 def _expected_span(
     judged: Sequence[JudgedWindow], period: Window, now: datetime
 ) -> tuple[datetime, datetime]:
-    """Return the time that must have been judged: the past part of the period, where the latest contract is active."""
+    """Return the time that must have been judged: the past part of the period in the latest contract's active time."""
     latest = judged[-1]
     start = max(period.start, latest.active_from or period.start)
     return start, min(period.end, latest.active_until or period.end, now)

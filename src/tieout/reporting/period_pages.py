@@ -120,7 +120,7 @@ def incidents_of(entry: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], lis
 
 
 def origin_words(incident: Mapping[str, Any]) -> str:
-    """Return at which hop an incident happened, with the ids of that hop's incidents; empty where nothing is known."""
+    """Return at which hop an incident happened, with the ids of that hop's incidents; empty if it is not known."""
     origin = incident.get("origin")
     if origin is None:
         return ""

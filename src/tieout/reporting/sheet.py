@@ -56,7 +56,7 @@ class Account:
 
 
 def accounts(statement: Mapping[str, Any]) -> tuple[Account, ...]:
-    """Return the sheet's sums: attempts, messages, accepted, effects, and offsets where there is a log."""
+    """Return the sheet's sums: attempts, messages, accepted, effects, and offsets if there is a log."""
     partitions: Sequence[Mapping[str, Any]] = statement["partitions"]
     if not partitions:
         return ()

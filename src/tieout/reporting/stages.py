@@ -46,7 +46,7 @@ def step_words(stage: Stage, row: Row, message_id: str | None, group: str | None
 
 
 def _place(row: Row) -> str:
-    """Return the position of the record in the row; an offset below 0 is none.
+    """Return the position of the record in the row; an offset below 0 does not count.
 
     >>> _place({"topic": "orders", "partition": 0, "offset": 17})
     'orders-0 offset 17'

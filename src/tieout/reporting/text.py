@@ -50,7 +50,7 @@ def _head(statement: Mapping[str, Any]) -> list[str]:
 
 
 def ranges_of(statement: Mapping[str, Any]) -> list[str]:
-    """Return the window's ranges of offsets as `TOPIC/PARTITION/FROM-TO`; none where it is a window of time."""
+    """Return the window's ranges of offsets as `TOPIC/PARTITION/FROM-TO`; none for a window of time."""
     return [
         f"{offset_range['topic']}/{offset_range['partition']}/{offset_range['from']}-{offset_range['to']}"
         for offset_range in statement["window"].get("offsets", ())
@@ -148,7 +148,7 @@ def incident_line(incident: Mapping[str, Any], form: str | None = None) -> str:
 
 
 def latency_lines(latency: Mapping[str, Any]) -> list[str]:
-    """Return the latency as one line, in seconds; none where it was not measured, or no message was delivered.
+    """Return the latency as one line, in seconds; none if it was not measured, or no message was delivered.
 
     >>> latency_lines({"count": 3, "mean_s": 1.5, "p50_s": 1.25, "p95_s": None, "p99_s": 2.0, "max_s": None})
     ['3 messages: mean 1.5 s, p50 1.25 s, p99 2 s']

@@ -59,9 +59,9 @@ class TraceRequest:
 
 
 def position_of(text: str) -> Position | None:
-    """Return the position that a text names as TOPIC/PARTITION/OFFSET, or None where it has another form.
+    """Return the position of a text TOPIC/PARTITION/OFFSET, or None if it has another form.
 
-    The offset may be as Pulsar or KahaDB writes it.
+    The offset may be in the form of Pulsar or KahaDB.
 
     >>> position_of("orders/0/17"), position_of("orders/0/5:7:4"), position_of("order-17")
     (('orders', 0, 17), ('orders', 0, 21474865156), None)

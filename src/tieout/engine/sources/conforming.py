@@ -138,7 +138,10 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         if name not in (*HIDDEN, COUNT, LACKS, UNSURE) and not name.startswith(MARKED)
     ]
     mapping = _mapping(schema, spec.columns, names)
-    lacks, more = LACKS in source.columns, [name for name in (COUNT, LACKS, UNSURE) if name in source.columns]
+    has_lacking, more = (
+        LACKS in source.columns,
+        [name for name in (COUNT, LACKS, UNSURE) if name in source.columns],
+    )
     with lenient(source.sparkSession):
         computed = [text for text in (*mapping.values(), spec.where or "") if not is_path(text)]
         shielded = _with_known_times(source, {name for text in computed for name in heads_in(text)})
@@ -156,7 +159,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
     notes, present = tuple(_notes(types, schema)), frozenset(mapping)
     if UNSURE in source.columns:
         rows = _without_unsure(rows, mapping).drop(UNSURE)
-    if not lacks:
+    if not has_lacking:
         return Conformed(rows, present, notes, left_out)
     with_content = rows.withColumn("content", _content_with_lacking(mapping)).drop(LACKS)
     return Conformed(with_content, present | {"content"}, notes, left_out)

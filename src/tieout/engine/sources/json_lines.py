@@ -151,8 +151,8 @@ def json_objects(
     exact = StructType([_exact(field, field.name in numbers) for field in schema.fields])
     # In numbered columns, as Spark does not distinguish names that differ only in capital letters.
     numbered = StructType([StructField(f"_{n}", field.dataType) for n, field in enumerate(exact)])
-    asked = [place for place, field in enumerate(exact) if field.name.lower() not in numeric]
-    parsed = _with_record(lines, exact, numbered, options, asked, is_marked=bool(numbers))
+    needed_texts = [place for place, field in enumerate(exact) if field.name.lower() not in numeric]
+    parsed = _with_record(lines, exact, numbered, options, needed_texts, is_marked=bool(numbers))
     objects = F.col(RECORD).getField(_OBJECTS)
     spelled: dict[str, list[tuple[str, Column]]] = defaultdict(list)
     for number, field in enumerate(exact):

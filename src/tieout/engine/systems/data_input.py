@@ -43,7 +43,7 @@ class DataInput:
         """Return the next signed number of `count` bytes.
 
         Raises:
-            FormatError: where there are not so many.
+            FormatError: if there are fewer.
         """
         return int.from_bytes(self.taken(count), "big", signed=True)
 
@@ -84,6 +84,6 @@ class DataInput:
         """Return the next text; invalid UTF-8 is replaced.
 
         Raises:
-            FormatError: where it is cut off.
+            FormatError: if it is cut off.
         """
         return self.taken(int.from_bytes(self.taken(2), "big")).decode("utf-8", "replace")

@@ -20,7 +20,7 @@ COMMITTER_STATE: Final = "streaming_committer_raw_states"
 _SPLIT_VERSION: Final = 0
 _COLLECTOR_MAGIC: Final = bytes.fromhex("b91f252c")
 _COLLECTOR, _CHECKPOINT, _SUBTASK, _REQUEST, _COMMITTABLE = 2, 1, 2, 0, 1
-"""The versions of what lies within each other in a committer's state."""
+"""The versions of the nested structures in a committer's state."""
 _OTHER_SINK: Final = "expected a transaction of a Kafka sink, found another sink's state"
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _MOST_NAME: Final = 249

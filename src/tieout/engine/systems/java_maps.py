@@ -61,7 +61,7 @@ def byte_map(content: bytes) -> list[tuple[bytes, bytes | None]]:
 
 
 class _Stream(DataInput):
-    """The stream of a serialised map, none of whose numbers is negative."""
+    """Reads the stream of a serialised map, which has no negative numbers."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)

@@ -25,7 +25,7 @@ _ID_BYTES: Final = 16
 _BATCH_BYTES: Final = 20
 """The least bytes of a range: two offsets, its state, its delivery count, and an empty list of tags."""
 _NO_OFFSET: Final = -1
-"""The offset that stands for none."""
+"""The value of a missing offset."""
 _WRITTEN: Final = "as Kafka 4.3 writes it"
 
 

@@ -47,15 +47,15 @@ def _has_forgetful_source(pipeline: Pipeline) -> Truth:
     return _is_source(pipeline) and pipeline["connect"].has(STANDALONE)
 
 
-def _is_unsaid(pipeline: Pipeline) -> Truth:
+def _is_without_connector(pipeline: Pipeline) -> Truth:
     return pipeline["connect"].is_declared and not pipeline["connector"].is_declared
 
 
 def _of_client(pipeline: Pipeline, client: str, setting: str) -> tuple[Part, str]:
     """Return the part that sets the connector's producer or consumer: the connector, else its worker."""
-    own = f"{client}.override.{setting}"
+    override = f"{client}.override.{setting}"
     connector = pipeline["connector"]
-    return (connector, own) if connector.has(own) else (pipeline["connect"], f"{client}.{setting}")
+    return (connector, override) if connector.has(override) else (pipeline["connect"], f"{client}.{setting}")
 
 
 def _has_plain_producer(pipeline: Pipeline) -> Truth:
@@ -74,8 +74,8 @@ def _sink_begins_at_the_end(pipeline: Pipeline) -> Truth:
 
 
 def _has_plain_sink(pipeline: Pipeline) -> Truth:
-    is_told = survives_rereading(pipeline, "connector") or is_known_sink(pipeline)
-    return is_sink(pipeline) and not is_told
+    is_declared = survives_rereading(pipeline, "connector") or is_known_sink(pipeline)
+    return is_sink(pipeline) and not is_declared
 
 
 def _drops_errors(pipeline: Pipeline) -> Truth:
@@ -104,7 +104,7 @@ RULES: Final = (
         section="connector",
         setting="connector.class",
         fires="workers are declared and no connector is",
-        holds=_is_unsaid,
+        holds=_is_without_connector,
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=None,
         failure=(
