@@ -79,24 +79,24 @@ def total(partitions: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 def problems(judged: Judged) -> list[str]:
     """Return all differences from the recorder's truth; none if the demonstration succeeded."""
-    result: list[str] = []
+    differences: list[str] = []
     for row in judged.rows:
         at = f"{row.pipeline} ({row.stage})"
         if row.verdict != row.expected.verdict:
-            result.append(f"{at}: verdict {row.verdict}, expected {row.expected.verdict}{_reasons(row)}")
+            differences.append(f"{at}: verdict {row.verdict}, expected {row.expected.verdict}{_reasons(row)}")
         state = "failed" if Verdict(row.expected.verdict).fails_the_run else "success"
         if row.result.dag_run_state != state:
-            result.append(f"{at}: Airflow's run ended as {row.result.dag_run_state}, expected {state}")
-        result += [
+            differences.append(f"{at}: Airflow's run ended as {row.result.dag_run_state}, expected {state}")
+        differences += [
             f"{at}: {name} {row.counts.get(name)}, expected {count}"
             for name, count in row.expected.counts.items()
             if row.counts.get(name) != count
         ]
         if state == "failed" and row.expected.contract.alerts and not _alerts_of(judged, row.pipeline):
-            result.append(f"{at}: no alert was received")
+            differences.append(f"{at}: no alert was received")
     if judged.pending:
-        result.append(f"{judged.pending} alerts are still waiting to be sent")
-    return result
+        differences.append(f"{judged.pending} alerts are still waiting to be sent")
+    return differences
 
 
 def lines(judged: Judged, layout: Layout, steps: Steps) -> list[str]:

@@ -128,9 +128,9 @@ def _window_of(trace: Mapping[str, Any], window: Window) -> Window | None:
     """Return the window of the same length that holds a message's first attempt, None if the given one holds it."""
     judged = [message["judgement"] for message in trace["messages"]]
     times = [
-        message["first_attempt_at"]
-        for message in judged
-        if message is not None and not message["is_judged_here"]
+        judgement["first_attempt_at"]
+        for judgement in judged
+        if judgement is not None and not judgement["is_judged_here"]
     ]
     moment: datetime | None = next((parse_time(time) for time in times if time is not None), None)
     if moment is None:

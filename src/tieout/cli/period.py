@@ -61,16 +61,16 @@ def _origins(store: Store, statements: Iterable[Mapping[str, Any]]) -> dict[str,
         for (run_id, incident_id), origin in store.origins(pipeline, run_ids).items():
             earlier = tuple(
                 {
-                    "pipeline": statement.pipeline,
-                    "run_id": statement.run_id,
-                    "incident_id": statement.incident_id,
+                    "pipeline": incident.pipeline,
+                    "run_id": incident.run_id,
+                    "incident_id": incident.incident_id,
                     "window": {
-                        "start": format_time(statement.window.start),
-                        "end": format_time(statement.window.end),
+                        "start": format_time(incident.window.start),
+                        "end": format_time(incident.window.end),
                     },
-                    "messages": statement.messages,
+                    "messages": incident.messages,
                 }
-                for statement in origin.earlier
+                for incident in origin.earlier
             )
             origins_by_run.setdefault(run_id, {})[incident_id] = Origin(
                 origin.words, origin.is_consequence, earlier

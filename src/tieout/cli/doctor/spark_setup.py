@@ -52,9 +52,9 @@ def examine_master(master: str) -> Iterator[Finding]:
     if len(unreachable) < len(addresses):
         yield Finding("spark master", True, master)
     else:
-        match = f"{master}: {', '.join(unreachable) or 'no host and port in it'}"
+        problem = f"{master}: {', '.join(unreachable) or 'no host and port in it'}"
         yield Finding(
-            "spark master", False, f"{match} cannot be reached", "start it, or correct the connection"
+            "spark master", False, f"{problem} cannot be reached", "start it, or correct the connection"
         )
 
 

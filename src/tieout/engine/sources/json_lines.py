@@ -102,7 +102,7 @@ def _numbers_of(needed: StructType, schema: StructType, request: Request) -> dic
         if name.lower() in numeric or not (is_text or has_texts(name, request.expressions or ())):
             rounded = []
         paths[name] = rounded + printed_paths(field.dataType, name, request.expressions or ())
-    return {name: schema for name, schema in paths.items() if schema}
+    return {name: field_paths for name, field_paths in paths.items() if field_paths}
 
 
 def inferred(spark: SparkSession, files: Sequence[Input], options: Mapping[str, str]) -> StructType:

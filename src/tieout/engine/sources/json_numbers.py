@@ -220,8 +220,8 @@ def converted(value: Column, kind: DataType, use: Callable[[Column], Column] = u
         if not kind.fields:
             return value
         fields = [
-            converted(value.getField(element.name), element.dataType, use).alias(element.name)
-            for element in kind.fields
+            converted(value.getField(field.name), field.dataType, use).alias(field.name)
+            for field in kind.fields
         ]
         return F.when(value.isNotNull(), F.struct(*fields))
     if isinstance(kind, LongType | DecimalType | BooleanType):

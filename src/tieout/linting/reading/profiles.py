@@ -77,10 +77,10 @@ def selected(documents: Sequence[list[Entry]], profile: str) -> Iterator[Selecti
             *(list(by_index.values()) for by_index in files.values()),
         )
     ]
-    first = [file_documents[0] for file_documents in all_selections]
+    first = [choices[0] for choices in all_selections]
     yield _merged(first)
-    for index, file_documents in enumerate(all_selections):
-        for selection in file_documents[1:]:
+    for index, choices in enumerate(all_selections):
+        for selection in choices[1:]:
             yield _merged([*first[:index], selection, *first[index + 1 :]])
 
 
