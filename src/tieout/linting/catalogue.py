@@ -174,6 +174,11 @@ _OTHER_WORDS: Final = {
     },
     "broker": {"logretentionms": "log.retention.ms"},
     "streams": {"deserializationexceptionhandler": "deserialization.exception.handler"},
+    "pulsar": {
+        "consumersubscriptiontype": "subscriptionType",
+        "producersendtimeout": "sendTimeoutMs",
+        "producertopicname": "topic",
+    },
     "activemq": {"jmstemplatedeliverymode": "persistent", "jmstemplatetimetolive": "timeToLive"},
 }
 """What frameworks call a setting, without its separators."""

@@ -79,7 +79,8 @@ def canonical(
     if software == ("kafka",):
         for name, unit in _RETENTION.items():
             if name in known and known[name].lstrip("-").isdigit():
-                known.setdefault("retention.ms", str(int(known[name]) * unit))
+                number = int(known[name])  # below 0 it is no number of anything: -1 is no limit in every unit
+                known.setdefault("retention.ms", str(number * unit if number > 0 else number))
     return known
 
 

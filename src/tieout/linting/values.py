@@ -127,7 +127,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
             "kafka-python": (_LEVEL,),
         },
         "enable.auto.commit": _TRUTHS,
-        "enable.auto.offset.store": _all(_C_TRUTH),
+        "enable.auto.offset.store": {"librdkafka": (_C_TRUTH,)},
         "auto.offset.reset": {
             "java": _RESETS,
             "librdkafka": (

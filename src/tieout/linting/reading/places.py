@@ -54,7 +54,20 @@ _BASES: Final = (
 _NOT_OF_STREAMS: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
 """What Spring hands on to clients alone, and not to those of Streams. Docs: Spring Boot, Kafka Streams."""
 
+_CONNECTORS: Final = {"pulsar": "pulsar"}
+"""What SmallRye's connectors are called that are not Kafka's."""
+
 _SERVICES: Final = ("services",)
+
+_PREFIXES: Final = {"connect": frozenset(("connect",)), "streams": frozenset(("ksql",))}
+"""What images and programs put before a part's settings, beside others that stand as they are: Debezium's image of
+Connect, ksqlDB."""
+
+_CLUSTERS: Final = "clusters"
+"""MirrorMaker's list of its clusters, whose names are before the settings that hold for one of them alone.
+
+Docs: Kafka, Geo-Replication, Configuring Geo-Replication.
+"""
 
 _IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
 """Parts of which a file says one, however it is ordered."""
@@ -135,7 +148,10 @@ def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path
         for entry, at in strong
         if is_exact(section, _name(entry, at)) and is_telling(section, _name(entry, at))
     }
-    kept = [(entry, at) for entry, at in weak if _may_split(section, entry, at, telling)]
+    clusters = {
+        name.strip() for entry in entries if _name(entry, 0) == _CLUSTERS for name in entry.value.split(",")
+    }
+    kept = [(entry, at) for entry, at in weak if _may_split(section, entry, at, telling, clusters)]
     if () in telling and not any_style:
         strong = [(entry, at) for entry, at in strong if at or is_exact(section, _name(entry, at))]
     groups: dict[Path, Place] = {}
@@ -192,13 +208,11 @@ def _name(entry: Entry, at: int) -> str:
     return ".".join(entry.segments[at:])
 
 
-def _may_split(section: str, entry: Entry, at: int, telling: set[Path]) -> bool:
+def _may_split(section: str, entry: Entry, at: int, telling: set[Path], clusters: set[str]) -> bool:
     """Return whether a setting may begin within a key: not in a key beside settings that stand there as they are."""
     between = entry.segments[entry.leaf : at]
-    is_labelled = all(
-        set(tokens(segment)) & (_ROLES.get(section, (frozenset(), frozenset()))[0] | _WRAPPERS)
-        for segment in between
-    )
+    own = _ROLES.get(section, (frozenset(), frozenset()))[0] | _PREFIXES.get(section, frozenset())
+    is_labelled = all(segment in clusters or set(tokens(segment)) & (own | _WRAPPERS) for segment in between)
     return is_labelled or not any(
         entry.segments[: len(path)] == path for path in telling if len(path) <= entry.leaf
     )
@@ -233,7 +247,8 @@ def _is_telling(section: str, path: Path, group: Place) -> bool:
     if not path:
         return any(is_telling_alone(section, name) for name in group.settings)
     if path[:2] == ("mp", "messaging") and path[2:3] != ("connector",):
-        return "kafka" in group.settings.get("connector", "kafka")
+        own = _CONNECTORS.get(section, "kafka")
+        return own in group.settings.get("connector", own)
     return any(is_telling(section, name) for name in group.settings)
 
 

@@ -34,12 +34,15 @@ _ORDERED: Final = (".properties", ".conf")
 _KNOWN: Final = (*_LINES, ".json", *_YAML, ".xml")
 _IMPORT: Final = re.compile(
     r"(^|\.)(spring\.config\.(import|location|additional\.?location)|spring\.cloud\.config\.uri|spring\.application\.json"
-    r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom)(\.|\[|$)"
+    r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom|valuesfrom|valuefiles)(\.|\[|$)"
 )
 """Settings that say where more settings come from, without dashes and underscores."""
 
-_COUNTS_BEHIND: Final = re.compile(r"(^|\.)(envfile|envfrom)(\.|\[|$)")
-"""Those of variables that count where the file itself sets none. Docs: Compose Specification; Kubernetes, Container."""
+_COUNTS_BEHIND: Final = re.compile(r"(^|\.)(envfile|envfrom|valuesfrom|valuefiles)(\.|\[|$)")
+"""Those of variables and of Helm's values that count where the file itself sets none.
+
+Docs: Compose Specification; Kubernetes, Container; Flux, HelmRelease; Argo CD, Helm.
+"""
 
 _JSON: Final = re.compile(r"(^|\.)spring\.application\.json$")
 
@@ -111,7 +114,7 @@ def read_settings(
     Raises:
         SettingsFileError: where it cannot be read, is of no known kind, or does not parse.
     """
-    kind = file.suffix or file.name
+    kind = ".env" if file.name.startswith(".env.") else file.suffix or file.name
     if kind not in _KNOWN:
         known = ", ".join(_KNOWN)
         raise SettingsFileError(f"{file}: expected a file that ends in one of {known}, found {file.name!r}")
