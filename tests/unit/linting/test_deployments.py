@@ -211,3 +211,36 @@ def test_what_only_a_contract_says_is_not_left_open_by_a_file(tmp_path: Path) ->
 
     assert "consumer_reset_latest" in found
     assert not {"consumer_commits_before", "consumer_auto_commit_store"} & found.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<beans><bean id='f'><map><entry key='bootstrap.servers' value='b'/><entry key='acks' value='1'/></map></bean></beans>",
+        "<beans><props id='p'><prop key='bootstrap.servers'>b</prop><prop key='acks'>1</prop></props></beans>",
+        "<c><property><name>bootstrap.servers</name><value>b</value></property><property><name>acks</name>"
+        "<value>\n 1 </value></property></c>",
+        "<shop><kafka><bootstrap_servers>b</bootstrap_servers><acks>1</acks></kafka></shop>",
+    ],
+)
+def test_xml_names_settings_in_attributes_and_in_elements(tmp_path: Path, text: str) -> None:
+    """As Spring, Hadoop and ClickHouse write them."""
+    found = lint(tmp_path, "producer", "s.xml", text, client="java-4.0")
+
+    assert found["producer_acks"].is_certain
+    assert "settings_not_understood" not in found
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "auto.offset.reset=latest\nconsumer.auto.offset.reset=earliest\n",
+        "consumer.auto.offset.reset=earliest\nauto.offset.reset=latest\n",
+    ],
+)
+def test_the_more_particular_name_counts_whichever_comes_last(tmp_path: Path, lines: str) -> None:
+    """What Streams is told of its consumers counts before what it is told of all its clients."""
+    text = f"application.id=a\nprocessing.guarantee=exactly_once_v2\n{lines}"
+    found = lint(tmp_path, "streams", "s.properties", text, client="streams-4.0")
+
+    assert "streams_reset" not in found
