@@ -216,7 +216,8 @@ def test_what_only_a_contract_says_is_not_left_open_by_a_file(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "text",
     [
-        "<beans><bean id='f'><map><entry key='bootstrap.servers' value='b'/><entry key='acks' value='1'/></map></bean></beans>",
+        "<beans><bean id='f'><map><entry key='bootstrap.servers' value='b'/><entry key='acks' value='1'/></map></bean>"
+        "</beans>",
         "<beans><props id='p'><prop key='bootstrap.servers'>b</prop><prop key='acks'>1</prop></props></beans>",
         "<c><property><name>bootstrap.servers</name><value>b</value></property><property><name>acks</name>"
         "<value>\n 1 </value></property></c>",

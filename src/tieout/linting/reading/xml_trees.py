@@ -53,7 +53,7 @@ class _Walk:
         self._texts: list[list[str]] = [[]]
         self._count = 0
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, _: str, attributes: dict[str, str]) -> None:
         """Take an element's beginning."""
         self._count += 1
         if self._count > _MAX_ELEMENTS or len(self._open) > _MAX_DEPTH:
