@@ -90,6 +90,18 @@ def test_poison_is_a_dead_letter_where_a_queue_has_it(spark: SparkSession, queue
     assert "1 messages were taken away as poison, and no dead letter queue has them" in reading.notes
 
 
+def test_a_queue_that_the_journal_does_not_have_is_told_with_those_that_it_has(
+    spark: SparkSession, queue: Path
+) -> None:
+    """A name is written with other capital letters easily, and an empty queue is no fault."""
+    for ledger in (Ledger.LOG, Ledger.COMMITTED):
+        reading = _reading(spark, queue, ledger, destination="Orders")
+
+        told = "no message of the queue Orders in the journal, found messages of ActiveMQ.DLQ, orders"
+        assert told in reading.notes
+        assert reading.unparsed_inputs == 0
+
+
 def _remove_first(folder: Path) -> None:
     (folder / "archive" / "db-1.log").unlink()
 

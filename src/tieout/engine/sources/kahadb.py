@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from tieout.contracts import KahaDbSource
-from tieout.engine.limits import is_time
+from tieout.engine.limits import is_time, shown
 from tieout.engine.materialising import no_rows
 from tieout.engine.sources.kahadb_folders import Journal, read_journal
 from tieout.engine.sources.positions import shortened
@@ -108,6 +108,9 @@ def _queue_notes(spec: KahaDbSource, request: Request, history: QueueHistory) ->
         if count := states.count(state):
             yield f"{count} messages in transactions that are {state}, in no output"
     departures = ", ".join(f"{count} {reason}" for reason, count in reasons_of(history.departures).items())
+    if not history.arrivals and not history.departures:
+        found = ", ".join(map(shown, sorted(history.others))) or "none"
+        yield f"no message of the queue {shown(spec.destination)} in the journal, found messages of {found}"
     if departures:
         yield f"messages that left the queue: {departures}"
     lost = sum(one.reason == POISON and not one.has_dead_letter for one in history.departed)

@@ -22,6 +22,7 @@ EXPIRED: Final = "EXPIRED"
 POISON: Final = "POISON"
 REMOVED: Final = "REMOVED"
 """What is said of a message that the broker took away by itself, or for an operator."""
+_MOST_OTHERS: Final = 20
 MAYBE_EXPIRED: Final = "EXPIRED or REMOVED"
 
 
@@ -54,12 +55,16 @@ class Departure:
 
 
 class QueueHistory:
-    """One queue as the files of a journal show it, read in the order of their numbers."""
+    """One queue as the files of a journal show it, read in the order of their numbers.
+
+    `others` are some of the other queues that were given messages.
+    """
 
     def __init__(self, queue: str) -> None:
         self._queue = queue
         self.arrivals: list[Arrival] = []
         self.departures: list[Departure] = []
+        self.others: set[str] = set()
         self._latest: dict[str, Arrival] = {}
         self._states: dict[str, str] = {}
         self._open: set[str] = set()
@@ -112,7 +117,10 @@ class QueueHistory:
             arrival = Arrival(file, position, entry.message_id, entry.transaction, message, fault)
             self.arrivals.append(arrival)
             self._latest[entry.message_id] = arrival
-        elif message is not None and message.original == f"queue://{self._queue}":
+            return
+        if len(self.others) < _MOST_OTHERS:
+            self.others.add(entry.queue)
+        if message is not None and message.original == f"queue://{self._queue}":
             self._add_elsewhere(entry.message_id, message)
 
     def _add_elsewhere(self, message_id: str, copy: StoredMessage) -> None:
