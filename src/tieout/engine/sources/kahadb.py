@@ -113,7 +113,11 @@ def _queue_notes(spec: KahaDbSource, request: Request, history: QueueHistory) ->
         yield f"no message of the queue {shown(spec.destination)} in the journal, found messages of {found}"
     if departures:
         yield f"messages that left the queue: {departures}"
-    lost = sum(one.reason == POISON and not one.has_dead_letter for one in history.departed)
+    departed = history.departed
+    returned = sum(one.has_returned for one in departed)
+    if returned:
+        yield f"{returned} messages came back into the queue after they had left it"
+    lost = sum(one.reason == POISON and not one.has_dead_letter for one in departed)
     if lost:
         yield f"{lost} messages were taken away as poison, and no dead letter queue has them"
     if request.ledger is Ledger.COMMITTED:
@@ -165,10 +169,11 @@ def _of_committed(spec: KahaDbSource, request: Request, history: QueueHistory) -
 def _set_aside(spec: KahaDbSource, ledger: Ledger, history: QueueHistory) -> Iterator[_Row]:
     """Yield a row for each message that had expired, or that a dead letter queue has as poison.
 
-    One that somebody may have removed instead of its time to live counts as in an open transaction: nobody knows.
+    One that somebody may have removed instead of its time to live counts as in an open transaction: nobody knows. One
+    that came back into the queue is not set aside any more.
     """
     for number, one in enumerate(history.departed):
-        if one.arrival is None or not _belongs(one, ledger):
+        if one.arrival is None or one.has_returned or not _belongs(one, ledger):
             continue
         state = "open" if one.reason == MAYBE_EXPIRED else history.state_of(one.transaction)
         yield (

@@ -42,7 +42,8 @@ class Arrival:
 class Departure:
     """A message that left the queue: why, and the latest time in milliseconds at which it can have, None if unknown.
 
-    `arrival` is None where the journal does not have it, in files that are gone.
+    `arrival` is None where the journal does not have it, in files that are gone. One that `has_returned` was put back
+    into the queue afterwards, as an operator does with a dead letter: what became of it then says another departure.
     """
 
     file: str
@@ -52,6 +53,7 @@ class Departure:
     reason: str
     before_millis: int | None = None
     has_dead_letter: bool = False
+    has_returned: bool = False
 
 
 class QueueHistory:
@@ -86,8 +88,17 @@ class QueueHistory:
 
     @property
     def departed(self) -> list[Departure]:
-        """How messages left, each with whether a dead letter queue has it."""
-        return [replace(one, has_dead_letter=one.message_id in self._dead) for one in self.departures]
+        """How messages left, each with whether a dead letter queue was given it, and whether it came back."""
+        known = (one for one in self.arrivals if self.state_of(one.transaction) in ("none", "committed"))
+        last = {one.message_id: one.position for one in known}
+        return [
+            replace(
+                one,
+                has_dead_letter=one.message_id in self._dead,
+                has_returned=one.arrival is not None and last.get(one.message_id, -1) > one.arrival.position,
+            )
+            for one in self.departures
+        ]
 
     def _take(self, file: str, number: int, entry: Entry) -> None:
         if isinstance(entry, Started):
