@@ -166,7 +166,11 @@ _TELLING_FAMILIES: Final = {
 """Beginnings that no other program's settings have at the top of a file."""
 
 _OTHER_WORDS: Final = {
-    "producer": {"transactionidprefix": "transactional.id", "requiredacks": "acks"},
+    "producer": {
+        "transactionidprefix": "transactional.id",
+        "transactiontransactionidprefix": "transactional.id",
+        "requiredacks": "acks",
+    },
     "consumer": {
         "startoffset": "auto.offset.reset",
         "listenerackmode": "listener.ack-mode",

@@ -245,3 +245,66 @@ def test_the_more_particular_name_counts_whichever_comes_last(tmp_path: Path, li
     found = lint(tmp_path, "streams", "s.properties", text, client="streams-4.0")
 
     assert "streams_reset" not in found
+
+
+_SCRIPT = """
+-- a job
+SET 'execution.checkpointing.interval' = '10s';
+SET 'execution.checkpointing.externalized-checkpoint-retention' = 'RETAIN_ON_CANCELLATION';
+CREATE TABLE orders_in (id STRING, `at` TIMESTAMP(3)) WITH (
+  'connector' = 'kafka', 'topic' = 'orders', 'properties.bootstrap.servers' = 'b', 'properties.group.id' = 'g',
+  'scan.startup.mode' = 'group-offsets',
+  'properties.isolation.level' = 'read_committed'
+);
+CREATE TABLE IF NOT EXISTS `out` (id STRING) WITH (
+  'connector' = 'kafka', 'topic' = 'out', 'properties.bootstrap.servers' = 'b',
+  'sink.delivery-guarantee' = 'exactly-once', -- 'sink.x' = 'y'
+  'sink.transactional-id-prefix' = 'o''s', 'properties.transaction.timeout.ms' = '900000'
+);
+CREATE TABLE other (id STRING) WITH ('connector' = 'jdbc', 'sink.delivery-guarantee' = 'none');
+INSERT INTO `out` SELECT id FROM orders_in;
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rules"),
+    [
+        ("", "", set()),
+        ("'exactly-once'", "'at-least-once'", {"flink_sink_twice"}),
+        ("interval' = '10s'", "mode' = 'AT_LEAST_ONCE'", {"flink_checkpoints", "flink_checkpoint_mode"}),
+        (
+            "INTO `out` SELECT",
+            "INTO `out` /*+ OPTIONS('sink.delivery-guarantee' = 'none') */ SELECT",
+            {"flink_sink_none", "flink_sink_twice"},
+        ),
+    ],
+)
+def test_a_script_of_flink_sql_is_one_job(tmp_path: Path, before: str, after: str, rules: set[str]) -> None:
+    """Its source and its sink have topics of their own, and are pieces of it all the same."""
+    assert before in _SCRIPT
+    found = lint(tmp_path, "flink", "job.sql", _SCRIPT.replace(before, after), client="flink-1.20")
+
+    assert {rule for rule in found if found[rule].is_certain} == rules
+    assert "settings_several" not in found
+
+
+def test_two_sinks_of_flink_stay_two_places(tmp_path: Path) -> None:
+    """One that says nothing may be written at least once."""
+    second = (
+        "CREATE TABLE second (id STRING) WITH ('connector' = 'kafka', 'properties.bootstrap.servers' = 'b');"
+    )
+    found = lint(tmp_path, "flink", "job.sql", _SCRIPT + second, client="flink-1.20")
+
+    assert not found["flink_sink_twice"].is_certain
+    assert "settings_several" in found
+
+
+def test_the_binder_of_spring_cloud_stream_has_transactions(tmp_path: Path) -> None:
+    """They have a section of their own, whose name is before that of the prefix."""
+    text = (
+        "spring.cloud.stream.kafka.binder:\n  brokers: b\n  required-acks: all\n"
+        "  producer-properties: {enable.idempotence: true}\n  transaction: {transaction-id-prefix: tx-}\n"
+    )
+    found = lint(tmp_path, "producer", "application.yml", text, client="java-4.0")
+
+    assert "producer_restart" not in found

@@ -6,6 +6,7 @@ container's environment. A name's longest end that the program knows is the sett
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -72,6 +73,9 @@ Docs: Kafka, Geo-Replication, Configuring Geo-Replication.
 _IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
 """Parts of which a file says one, however it is ordered."""
 
+_TABLE: Final = re.compile(r"(connector|format|topic|topic-pattern)$|(properties|scan|key|value)\.")
+"""Settings of a table in Flink that say which one it is."""
+
 Path = tuple[str, ...]
 
 
@@ -114,7 +118,7 @@ def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False
     named = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
     programs = {_program(path) for path in named}
     places = [_whole(path, groups) for path in leaves if path in named or _program(path) not in programs]
-    return _joined(places) if section in _IN_PIECES else places
+    return _joined(section, places) if section in _IN_PIECES else places
 
 
 def _program(path: Path) -> Path:
@@ -122,17 +126,28 @@ def _program(path: Path) -> Path:
     return path[:2] if path[:1] == _SERVICES else ()
 
 
-def _joined(places: list[Place]) -> list[Place]:
-    """Return what is one program's in several pieces, such as a source's options and a sink's, as one place."""
+def _joined(section: str, places: list[Place]) -> list[Place]:
+    """Return what is one program's in several pieces, such as a source's options and a sink's, as one place.
+
+    Tables of Flink each have a topic of their own. They are one job's pieces where one of them at most may be a sink.
+    """
+    is_one_job = section == "flink" and sum(not _is_source_table(place) for place in places) <= 1
     settings: dict[str, str] = {}
     for place in places:
-        if any(settings.get(name, value) != value for name, value in place.settings.items()):
-            return places
+        for name, value in place.settings.items():
+            is_other = settings.get(name, value) != value
+            if is_other and not (is_one_job and _TABLE.match(name) and name not in LOOKED_AT[section]):
+                return places
         settings |= place.settings
     whole = places[0] if places else Place()
     for place in places[1:]:
         whole = replace(whole.over(place), name="", path=())
     return [whole] if places else []
+
+
+def _is_source_table(place: Place) -> bool:
+    """Return whether the place has settings of a table that is read, as no sink has them."""
+    return any(name.startswith("scan.") or name == "properties.group.id" for name in place.settings)
 
 
 def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path, Place]:

@@ -22,7 +22,7 @@ _IN_JSON: Final = re.compile(
 )
 _COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
 _TEXT: Final = r'(?P<text>"(?:\\.|[^"\\\n])*")'
-_ANY_COMMENT: Final = re.compile(rf"{_TEXT}|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ANY_COMMENT: Final = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?:.*?\*/|.*)", re.DOTALL)
 _LAST_COMMA: Final = re.compile(rf"{_TEXT}|,(?=\s*[}}\]])")
 
 
