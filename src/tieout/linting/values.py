@@ -274,6 +274,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
     "activemq": {
         "acknowledgement": _all(_ANY),
         "persistent": _all(_TRUTH),
+        "memoryPersistenceAdapter": _all(_NAME),
         "useAsyncSend": _all(_TRUTH),
         "receipt": _all(_TRUTH),
         "journalDiskSyncStrategy": _all(_one_of("always", "periodic", "never", in_any_case=True)),

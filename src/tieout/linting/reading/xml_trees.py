@@ -1,7 +1,7 @@
 """XML as a tree of text, as ActiveMQ's and Spring's files of settings are: attributes are settings of their element.
 
-So is an element that holds nothing but text. Where an element only names a setting and gives its value, as Spring's
-`entry` and `prop` and Hadoop's `property` do, it is that setting.
+So is an element that holds nothing but text, or nothing at all. Where an element only names a setting and gives its
+value, as Spring's `entry` and `prop` and Hadoop's `property` do, it is that setting.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Walk:
         value = element.get(_VALUE, text or None)
         if setting is not None and isinstance(value, str) and len(element) <= 2:
             above.setdefault(setting, value)
-        elif not element and text:
+        elif not element:
             above.setdefault(_plain(name), text)
         else:
             _put(above, _plain(name), element)
