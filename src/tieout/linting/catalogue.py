@@ -166,7 +166,11 @@ _TELLING_FAMILIES: Final = {
 """Beginnings that no other program's settings have at the top of a file."""
 
 _OTHER_WORDS: Final = {
-    "producer": {"transactionidprefix": "transactional.id", "requiredacks": "acks"},
+    "producer": {
+        "transactionidprefix": "transactional.id",
+        "transactiontransactionidprefix": "transactional.id",
+        "requiredacks": "acks",
+    },
     "consumer": {
         "startoffset": "auto.offset.reset",
         "listenerackmode": "listener.ack-mode",
@@ -174,6 +178,11 @@ _OTHER_WORDS: Final = {
     },
     "broker": {"logretentionms": "log.retention.ms"},
     "streams": {"deserializationexceptionhandler": "deserialization.exception.handler"},
+    "pulsar": {
+        "consumersubscriptiontype": "subscriptionType",
+        "producersendtimeout": "sendTimeoutMs",
+        "producertopicname": "topic",
+    },
     "activemq": {"jmstemplatedeliverymode": "persistent", "jmstemplatetimetolive": "timeToLive"},
 }
 """What frameworks call a setting, without its separators."""

@@ -22,7 +22,8 @@ _SAME: Final = {
         "consumer.auto.offset.reset": "main.consumer.auto.offset.reset",
     },
 }
-"""Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
+"""Other names of a setting; where several are set, the more particular one counts, such as a topic's own: the name
+itself, then the later one here."""
 
 LAST_COUNTS: Final = "librdkafka"
 """The program for which none of the names is more particular: what is set last counts."""
@@ -72,14 +73,15 @@ def canonical(
     if is_ordered and software == (LAST_COUNTS,):
         known = {same.get(name, name): value for name, value in settings.items()}
     else:
-        renamed = {same[name]: value for name, value in settings.items() if name in same}
+        renamed = {same[name]: settings[name] for name in same if name in settings}
         known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
     cases = {name.lower(): name for program in software for name in _ANY_CASE.get(program, ())}
     known = {cases.get(name.lower(), name): value for name, value in known.items()}
     if software == ("kafka",):
         for name, unit in _RETENTION.items():
             if name in known and known[name].lstrip("-").isdigit():
-                known.setdefault("retention.ms", str(int(known[name]) * unit))
+                number = int(known[name])  # below 0 it is no number of anything: -1 is no limit in every unit
+                known.setdefault("retention.ms", str(number * unit if number > 0 else number))
     return known
 
 

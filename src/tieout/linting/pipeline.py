@@ -13,6 +13,7 @@ from typing import Final
 from tieout.contracts import Contract
 from tieout.linting.defaults import Default, defaults_of
 from tieout.linting.naming import meaning
+from tieout.linting.values import kinds_of
 from tieout.linting.versions import ALL, Versions
 
 Truth = bool | None
@@ -90,7 +91,10 @@ class Part:
         return tuple(defaults_of(self.software, setting, self.versions))
 
     def values(self, setting: str) -> tuple[str | None, ...]:
-        """Return the values that may apply, in lower case; None is one that nobody here knows."""
+        """Return the values that may apply, in lower case; None is one that nobody here knows.
+
+        What no file sets, as the program does not have it, only the contract says.
+        """
         value = self.settings.get(setting)
         if value is not None:
             if setting in self.unknown:
@@ -100,9 +104,11 @@ class Part:
                 meaning(setting, value),
                 *(None if other is None else meaning(setting, other) for other in others),
             )
+        known = self.defaults(setting)
+        if not known and self.is_client_known and not kinds_of(self.section, setting, self.software):
+            return ()
         if not self.is_understood:
             return (None,)
-        known = self.defaults(setting)
         values = {default.value.lower() for default in known}
         is_everywhere = {default.software for default in known} == set(self.software)
         is_all = self.is_complete and (is_everywhere or not known)

@@ -127,7 +127,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
             "kafka-python": (_LEVEL,),
         },
         "enable.auto.commit": _TRUTHS,
-        "enable.auto.offset.store": _all(_C_TRUTH),
+        "enable.auto.offset.store": {"librdkafka": (_C_TRUTH,)},
         "auto.offset.reset": {
             "java": _RESETS,
             "librdkafka": (
@@ -274,6 +274,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
     "activemq": {
         "acknowledgement": _all(_ANY),
         "persistent": _all(_TRUTH),
+        "memoryPersistenceAdapter": _all(_NAME),
         "useAsyncSend": _all(_TRUTH),
         "receipt": _all(_TRUTH),
         "journalDiskSyncStrategy": _all(_one_of("always", "periodic", "never", in_any_case=True)),

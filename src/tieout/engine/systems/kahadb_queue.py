@@ -22,6 +22,7 @@ EXPIRED: Final = "EXPIRED"
 POISON: Final = "POISON"
 REMOVED: Final = "REMOVED"
 """What is said of a message that the broker took away by itself, or for an operator."""
+_MOST_OTHERS: Final = 20
 MAYBE_EXPIRED: Final = "EXPIRED or REMOVED"
 
 
@@ -41,7 +42,8 @@ class Arrival:
 class Departure:
     """A message that left the queue: why, and the latest time in milliseconds at which it can have, None if unknown.
 
-    `arrival` is None where the journal does not have it, in files that are gone.
+    `arrival` is None where the journal does not have it, in files that are gone. One that `has_returned` was put back
+    into the queue afterwards, as an operator does with a dead letter: what became of it then says another departure.
     """
 
     file: str
@@ -51,15 +53,20 @@ class Departure:
     reason: str
     before_millis: int | None = None
     has_dead_letter: bool = False
+    has_returned: bool = False
 
 
 class QueueHistory:
-    """One queue as the files of a journal show it, read in the order of their numbers."""
+    """One queue as the files of a journal show it, read in the order of their numbers.
+
+    `others` are some of the other queues that were given messages.
+    """
 
     def __init__(self, queue: str) -> None:
         self._queue = queue
         self.arrivals: list[Arrival] = []
         self.departures: list[Departure] = []
+        self.others: set[str] = set()
         self._latest: dict[str, Arrival] = {}
         self._states: dict[str, str] = {}
         self._open: set[str] = set()
@@ -81,8 +88,17 @@ class QueueHistory:
 
     @property
     def departed(self) -> list[Departure]:
-        """How messages left, each with whether a dead letter queue has it."""
-        return [replace(one, has_dead_letter=one.message_id in self._dead) for one in self.departures]
+        """How messages left, each with whether a dead letter queue was given it, and whether it came back."""
+        known = (one for one in self.arrivals if self.state_of(one.transaction) in ("none", "committed"))
+        last = {one.message_id: one.position for one in known}
+        return [
+            replace(
+                one,
+                has_dead_letter=one.message_id in self._dead,
+                has_returned=one.arrival is not None and last.get(one.message_id, -1) > one.arrival.position,
+            )
+            for one in self.departures
+        ]
 
     def _take(self, file: str, number: int, entry: Entry) -> None:
         if isinstance(entry, Started):
@@ -112,7 +128,10 @@ class QueueHistory:
             arrival = Arrival(file, position, entry.message_id, entry.transaction, message, fault)
             self.arrivals.append(arrival)
             self._latest[entry.message_id] = arrival
-        elif message is not None and message.original == f"queue://{self._queue}":
+            return
+        if len(self.others) < _MOST_OTHERS:
+            self.others.add(entry.queue)
+        if message is not None and message.original == f"queue://{self._queue}":
             self._add_elsewhere(entry.message_id, message)
 
     def _add_elsewhere(self, message_id: str, copy: StoredMessage) -> None:

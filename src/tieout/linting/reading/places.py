@@ -6,6 +6,7 @@ container's environment. A name's longest end that the program knows is the sett
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -54,10 +55,26 @@ _BASES: Final = (
 _NOT_OF_STREAMS: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
 """What Spring hands on to clients alone, and not to those of Streams. Docs: Spring Boot, Kafka Streams."""
 
+_CONNECTORS: Final = {"pulsar": "pulsar"}
+"""What SmallRye's connectors are called that are not Kafka's."""
+
 _SERVICES: Final = ("services",)
+
+_PREFIXES: Final = {"connect": frozenset(("connect",)), "streams": frozenset(("ksql",))}
+"""What images and programs put before a part's settings, beside others that stand as they are: Debezium's image of
+Connect, ksqlDB."""
+
+_CLUSTERS: Final = "clusters"
+"""MirrorMaker's list of its clusters, whose names are before the settings that hold for one of them alone.
+
+Docs: Kafka, Geo-Replication, Configuring Geo-Replication.
+"""
 
 _IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
 """Parts of which a file says one, however it is ordered."""
+
+_TABLE: Final = re.compile(r"(connector|format|topic|topic-pattern)$|(properties|scan|key|value)\.")
+"""Settings of a table in Flink that say which one it is."""
 
 Path = tuple[str, ...]
 
@@ -101,7 +118,7 @@ def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False
     named = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
     programs = {_program(path) for path in named}
     places = [_whole(path, groups) for path in leaves if path in named or _program(path) not in programs]
-    return _joined(places) if section in _IN_PIECES else places
+    return _joined(section, places) if section in _IN_PIECES else places
 
 
 def _program(path: Path) -> Path:
@@ -109,17 +126,28 @@ def _program(path: Path) -> Path:
     return path[:2] if path[:1] == _SERVICES else ()
 
 
-def _joined(places: list[Place]) -> list[Place]:
-    """Return what is one program's in several pieces, such as a source's options and a sink's, as one place."""
+def _joined(section: str, places: list[Place]) -> list[Place]:
+    """Return what is one program's in several pieces, such as a source's options and a sink's, as one place.
+
+    Tables of Flink each have a topic of their own. They are one job's pieces where one of them at most may be a sink.
+    """
+    is_one_job = section == "flink" and sum(not _is_source_table(place) for place in places) <= 1
     settings: dict[str, str] = {}
     for place in places:
-        if any(settings.get(name, value) != value for name, value in place.settings.items()):
-            return places
+        for name, value in place.settings.items():
+            is_other = settings.get(name, value) != value
+            if is_other and not (is_one_job and _TABLE.match(name) and name not in LOOKED_AT[section]):
+                return places
         settings |= place.settings
     whole = places[0] if places else Place()
     for place in places[1:]:
         whole = replace(whole.over(place), name="", path=())
     return [whole] if places else []
+
+
+def _is_source_table(place: Place) -> bool:
+    """Return whether the place has settings of a table that is read, as no sink has them."""
+    return any(name.startswith("scan.") or name == "properties.group.id" for name in place.settings)
 
 
 def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path, Place]:
@@ -135,7 +163,10 @@ def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path
         for entry, at in strong
         if is_exact(section, _name(entry, at)) and is_telling(section, _name(entry, at))
     }
-    kept = [(entry, at) for entry, at in weak if _may_split(section, entry, at, telling)]
+    clusters = {
+        name.strip() for entry in entries if _name(entry, 0) == _CLUSTERS for name in entry.value.split(",")
+    }
+    kept = [(entry, at) for entry, at in weak if _may_split(section, entry, at, telling, clusters)]
     if () in telling and not any_style:
         strong = [(entry, at) for entry, at in strong if at or is_exact(section, _name(entry, at))]
     groups: dict[Path, Place] = {}
@@ -192,13 +223,11 @@ def _name(entry: Entry, at: int) -> str:
     return ".".join(entry.segments[at:])
 
 
-def _may_split(section: str, entry: Entry, at: int, telling: set[Path]) -> bool:
+def _may_split(section: str, entry: Entry, at: int, telling: set[Path], clusters: set[str]) -> bool:
     """Return whether a setting may begin within a key: not in a key beside settings that stand there as they are."""
     between = entry.segments[entry.leaf : at]
-    is_labelled = all(
-        set(tokens(segment)) & (_ROLES.get(section, (frozenset(), frozenset()))[0] | _WRAPPERS)
-        for segment in between
-    )
+    own = _ROLES.get(section, (frozenset(), frozenset()))[0] | _PREFIXES.get(section, frozenset())
+    is_labelled = all(segment in clusters or set(tokens(segment)) & (own | _WRAPPERS) for segment in between)
     return is_labelled or not any(
         entry.segments[: len(path)] == path for path in telling if len(path) <= entry.leaf
     )
@@ -233,7 +262,8 @@ def _is_telling(section: str, path: Path, group: Place) -> bool:
     if not path:
         return any(is_telling_alone(section, name) for name in group.settings)
     if path[:2] == ("mp", "messaging") and path[2:3] != ("connector",):
-        return "kafka" in group.settings.get("connector", "kafka")
+        own = _CONNECTORS.get(section, "kafka")
+        return own in group.settings.get("connector", own)
     return any(is_telling(section, name) for name in group.settings)
 
 

@@ -1,4 +1,8 @@
-"""XML as a tree of text, as ActiveMQ's and Spring's files of settings are: attributes are settings of their element."""
+"""XML as a tree of text, as ActiveMQ's and Spring's files of settings are: attributes are settings of their element.
+
+So is an element that holds nothing but text, or nothing at all. Where an element only names a setting and gives its
+value, as Spring's `entry` and `prop` and Hadoop's `property` do, it is that setting.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,15 @@ from tieout.errors import SettingsFileError
 
 _MAX_ELEMENTS: Final = 20_000
 _MAX_DEPTH: Final = 100
+_NAMES: Final = ("key", "name")
+_VALUE: Final = "value"
 
 
 def xml_tree(file: str, text: str) -> dict[str, Any]:
     """Return the document's elements as mappings under their names without a prefix; several of one name are a list.
+
+    >>> xml_tree("s.xml", "<a><entry key='acks' value='1'/><prop key='b'>2</prop><c>3</c></a>")
+    {'a': {'acks': '1', 'b': '2', 'c': '3'}}
 
     A document type is refused: a file of settings needs none, and entities in it may stand for any number of others.
 
@@ -24,6 +33,7 @@ def xml_tree(file: str, text: str) -> dict[str, Any]:
     parser.StartDoctypeDeclHandler = lambda *_: walk.refuse("expected no document type, found one")
     parser.StartElementHandler = walk.start
     parser.EndElementHandler = walk.end
+    parser.CharacterDataHandler = walk.text
     try:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
@@ -40,27 +50,33 @@ class _Walk:
         self.file = file
         self.root: dict[str, Any] = {}
         self._open: list[dict[str, Any]] = [self.root]
+        self._texts: list[list[str]] = [[]]
         self._count = 0
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, _: str, attributes: dict[str, str]) -> None:
         """Take an element's beginning."""
         self._count += 1
         if self._count > _MAX_ELEMENTS or len(self._open) > _MAX_DEPTH:
             self.refuse(f"expected at most {_MAX_ELEMENTS} elements, {_MAX_DEPTH} deep")
-        element: dict[str, Any] = {_plain(key): value for key, value in attributes.items()}
-        above = self._open[-1]
-        known = above.get(_plain(name))
-        if known is None or isinstance(known, str):
-            above[_plain(name)] = element
-        elif isinstance(known, list):
-            known.append(element)
-        else:
-            above[_plain(name)] = [known, element]
-        self._open.append(element)
+        self._open.append({_plain(key): value for key, value in attributes.items()})
+        self._texts.append([])
 
-    def end(self, _: str) -> None:
-        """Take an element's end."""
-        self._open.pop()
+    def text(self, text: str) -> None:
+        """Take text within an element."""
+        self._texts[-1].append(text)
+
+    def end(self, name: str) -> None:
+        """Take an element's end, and put it into the one around it."""
+        element, text = self._open.pop(), "".join(self._texts.pop()).strip()
+        above = self._open[-1]
+        setting = next((element[key] for key in _NAMES if isinstance(element.get(key), str)), None)
+        value = element.get(_VALUE, text or None)
+        if setting is not None and isinstance(value, str) and len(element) <= 2:
+            above.setdefault(setting, value)
+        elif not element:
+            above.setdefault(_plain(name), text)
+        else:
+            _put(above, _plain(name), element)
 
     def refuse(self, why: str) -> NoReturn:
         """Give up the file.
@@ -74,3 +90,13 @@ class _Walk:
 def _plain(name: str) -> str:
     """Return a name without its namespace."""
     return name.rpartition(" ")[2]
+
+
+def _put(above: dict[str, Any], name: str, element: dict[str, Any]) -> None:
+    known = above.get(name)
+    if known is None or isinstance(known, str):
+        above[name] = element
+    elif isinstance(known, list):
+        known.append(element)
+    else:
+        above[name] = [known, element]
