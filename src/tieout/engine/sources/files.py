@@ -27,6 +27,7 @@ from tieout.engine.sources.listing import of_these_files
 from tieout.engine.sources.nanoseconds import Columns, by_columns, in_microseconds
 from tieout.engine.sources.parquet_copies import COPIED, with_texts
 from tieout.engine.sources.paths import is_remote, name_of
+from tieout.engine.sources.rotated_copies import rotated_copies
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -140,8 +141,13 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         writes=partial(writes_to, inputs.readable, may_grow=spec.format in ("jsonl", "csv")),
         reread=lambda: reading_of(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
-        copies=inputs.copied,
+        copies=(*inputs.copied, *_rotated(spec, inputs)),
     )
+
+
+def _rotated(spec: FilesSource, inputs: Inputs) -> tuple[tuple[str, str], ...]:
+    is_text = spec.format in ("jsonl", "csv")
+    return rotated_copies(inputs.readable, has_header=spec.format == "csv") if is_text else ()
 
 
 def _reason(error: Exception) -> str:
