@@ -48,8 +48,13 @@ from tieout.errors import SourceError
 
 _SAME_NAME: Final = "COLUMN_ALREADY_EXISTS"
 _TWICE: Final = "a key stands twice in one of its objects"
+_ALIKE: Final = "two of its columns are called the same but for capital letters: rename one"
+_OTHER_CHECKSUM: Final = (
+    "it does not fit its checksum in .{}.crc: it is damaged, or was replaced; then remove the checksum"
+)
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
 
+_CHECKSUM: Final = "ChecksumException"
 _NO_CODEC: Final = re.compile(r"\.compress\.(?P<codec>\w+)Codec was not found")
 _OTHER_CODEC: Final = (
     "it is packed with {}, which Spark does not unpack here: write it with snappy, gzip, zstd, lz4 or none"
@@ -255,8 +260,16 @@ def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return replace(file, fault=_TWICE if _condition(error) == _SAME_NAME else _unreadable(str(error)))
+        return replace(file, fault=_fault_of(error, file, is_json=spec.format == "jsonl"))
     return file
+
+
+def _fault_of(error: Exception, file: Input, *, is_json: bool) -> str:
+    if _condition(error) == _SAME_NAME:
+        return _TWICE if is_json else _ALIKE
+    if _CHECKSUM in str(error):
+        return _OTHER_CHECKSUM.format(Path(file.path).name)
+    return _unreadable(str(error))
 
 
 def _unreadable(error: str) -> str:
