@@ -13,6 +13,8 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 from tests.engine.sources.builders import evidence_of, rows_of
 
+from tieout.errors import SourceError
+
 _AT = datetime(2026, 11, 20, 10, tzinfo=UTC)
 _NANOSECONDS = pa.array([_AT], pa.timestamp("ns", "UTC"))
 _MICROSECONDS = pa.array([_AT], pa.timestamp("us", "UTC"))
@@ -123,3 +125,13 @@ def test_objects_with_more_fields_are_not_blamed_for_another_column(
 
     assert rows_of(found, "message_id", "payload_hash") == [("a", "x"), ("b", "y")]
     assert found.coverage.unparsed == 0
+
+
+def test_a_column_that_folders_are_called_after_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Hive, Spark and sinks of Kafka Connect write such folders."""
+    (tmp_path / "out" / "partition=1").mkdir(parents=True)
+    _write(tmp_path / "out" / "partition=1", "a.parquet", message_id=["a"])
+    source = {"kind": "files", "format": "parquet", "path": "out"}
+
+    with pytest.raises(SourceError, match=r"folders are called partition=…, .* kind: connect_files"):
+        evidence_of(spark, tmp_path, "delivered", source=source, columns={"partition": "partition"})

@@ -255,7 +255,7 @@ def test_a_field_within_a_text_is_an_error(spark: SparkSession, tmp_path: Path) 
     """Only what is null on every line may be an object."""
     (tmp_path / "a.jsonl").write_text('{"id": "1", "before": null}\n{"id": "2", "before": "x"}\n')
 
-    with pytest.raises(SourceError, match="before"):
+    with pytest.raises(SourceError, match=r"before is a text here, .*: get_json_object\(before, "):
         evidence_of(
             spark, tmp_path, "delivered", source=jsonl("a.jsonl"), columns={"message_id": "before.id"}
         )
