@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql.types import DataType
+
 from tieout.engine.sources.paths import spark_path
 from tieout.regular_files import OF_CONTENT, State
 
@@ -16,13 +18,23 @@ _PART: Final = re.compile(
 
 
 @dataclass(frozen=True)
+class Recast:
+    """A column of a file, in lower case, that is read as another type than its own; without `has_values` as null."""
+
+    name: str
+    own: DataType
+    kind: DataType
+    has_values: bool
+
+
+@dataclass(frozen=True)
 class Input:
     """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so.
 
     `size` counts bytes, as they lie there; `state` is what the file system said of a local file when its bytes were
     digested, which any write changes. `copy` is the file on this machine that Spark is given instead of one that it
     cannot read. `note` names another encoding than UTF-8, or a byte order mark. `text_digest` is of what a packed file
-    holds.
+    holds. `recast` are the columns of a Parquet or ORC file that get another type.
     """
 
     path: str
@@ -34,6 +46,7 @@ class Input:
     note: str | None = None
     state: State | None = None
     text_digest: str | None = None
+    recast: tuple[Recast, ...] = ()
 
     @property
     def read_path(self) -> str:

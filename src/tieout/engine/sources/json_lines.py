@@ -23,6 +23,7 @@ from tieout.engine.sources.json_bounds import (
     has_half,
     is_deep,
 )
+from tieout.engine.sources.json_nulls import with_null_objects
 from tieout.engine.sources.json_numbers import (
     MARKED,
     NUMBERS,
@@ -58,12 +59,17 @@ _NO_NUMBER: Final = "NaN and Infinity are no values of JSON"
 _OF_OTHER_SYNTAX: Final = "allow"
 """How options begin by which a document may have names, numbers or comments that are not JSON's."""
 _NO_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({})
+_WITHOUT_NULLS: Final = "dropFieldIfAllNull"
 _CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
 def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
     """Return the objects of JSON lines, with the fields that any of the lines has; those without use are null."""
-    found = inferred(request.spark, files, options)
+    found = with_null_objects(
+        inferred(request.spark, files, options),
+        lambda: inferred(request.spark, files, {**options, _WITHOUT_NULLS: "true"}),
+        request.expressions or (),
+    )
     text = {name.lower() for name in request.text_columns}
     types = {(field.name.lower(), field.dataType) for field in found.fields}
     mixed = {name for name, count in Counter(name for name, _ in types).items() if count > 1}
