@@ -94,9 +94,19 @@ def encoding_in(path: Path) -> Encoding:
     Raises:
         OSError, EOFError: where it cannot be opened or unpacked.
     """
-    require_file(path)
-    with _OPENING.get(path.suffix, open)(path, "rb") as file:
+    with opened_bytes(path) as file:
         return encoding_of(file.read(_HEAD_BYTES))
+
+
+def opened_bytes(path: Path) -> IO[bytes]:
+    """Open a file to read its bytes, unpacked where its name says that it is packed with gzip or bzip2.
+
+    Raises:
+        OSError, EOFError: where it cannot be opened or unpacked.
+    """
+    require_file(path)
+    file: IO[bytes] = _OPENING.get(path.suffix, open)(path, "rb")
+    return file
 
 
 def opened(path: Path, newline: str | None = None) -> IO[str]:

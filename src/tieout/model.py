@@ -14,8 +14,6 @@ from typing import Final
 
 SMALL_BYTES: Final = 32 * 1024 * 1024
 """Up to so much evidence, or so much of one ledger, planning and compiling cost more than the work itself."""
-QUICK_BYTES: Final = 8 * SMALL_BYTES
-"""Up to so much evidence, Java's optimising compiler costs a run more processor time than its code saves."""
 
 
 class Ledger(StrEnum):

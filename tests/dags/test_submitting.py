@@ -14,7 +14,7 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout.contracts import Contract
-from tieout.model import QUICK_BYTES
+from tieout.java_options import QUICK_BYTES
 from tieout.orchestration.submitting import TieoutSparkSubmit
 from tieout.spark_environment import spark_environment
 

@@ -12,7 +12,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from tieout.engine.session import QUICK_JAVA, SETTINGS
+from tieout.engine.session import SETTINGS
+from tieout.java_options import java_options_for
 
 
 def connected_session() -> SparkSession:
@@ -27,7 +28,7 @@ def connected_session() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # As for other windows with little evidence; Spark Connect takes the Java that runs.
     gateway = launch_gateway(  # type: ignore[no-untyped-call]
-        SparkConf().set("spark.driver.extraJavaOptions", QUICK_JAVA)
+        SparkConf().set("spark.driver.extraJavaOptions", java_options_for(0))
     )
     SparkContext._ensure_initialized(gateway=gateway)
     # PySpark takes a free port where this is set, else always 15002; Java, which started above, does not see it.

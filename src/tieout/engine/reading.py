@@ -51,6 +51,11 @@ _FILE_OFFSETS: Final = (
 )
 _NAMED_ROWS: Final = 5
 _NULL_WORDS: Final = ", ".join(NULL_WORDS)
+_NO_MESSAGE: Final = {
+    Ledger.PRODUCED: "sends of messages that nothing names",
+    Ledger.DELIVERED: "effects of messages that nothing names",
+    Ledger.READ: "reads of messages that nothing names",
+}
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
 """Ledgers in which a row that occurs twice is two sends, effects or reads."""
 
@@ -379,6 +384,9 @@ def _coverage(
         f"{counts.implausible} rows with {time} before 1971 or in the future" if counts.implausible else "",
         f"{counts.null_words} rows with one of {_NULL_WORDS} as message_id: nullif(…) makes it none"
         if counts.null_words
+        else "",
+        f"{counts.without_identity} rows without message_id: {_NO_MESSAGE[ledger]}"
+        if counts.without_identity and contract.identity is Identity.MESSAGE_ID and ledger in _NO_MESSAGE
         else "",
     )
     lacking = (

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from tieout import settings
 from tieout.errors import DiskFullError, JavaMemoryError, UsageError
-from tieout.model import QUICK_BYTES, SMALL_BYTES
+from tieout.java_options import java_options_for
 from tieout.spark_environment import trimmed_for_spark
 
 _NO_SPACE: Final = "No space left on device"
@@ -84,12 +84,6 @@ _LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 _AUTHENTICATED: Final = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
-_JAVA: Final = "-XX:+UseParallelGC"
-"""The garbage collector with the highest throughput: pauses do not matter here."""
-_QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler (C1) alone: the other takes two fifths of a run's processor time, and pays off later."""
-QUICK_JAVA: Final = f"-XX:+UseSerialGC {_QUICK_COMPILER}"
-"""Java's options for little evidence."""
 
 _DUPLICATE_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """PySpark loggers that print an error in an expression, with Java's whole stack, in addition to raising it."""
@@ -135,7 +129,7 @@ def local_session(
     Results do not depend on it. `java_messages` is a file that takes what Java and its tools print, instead of standard
     error; `java_options` are more options for Java.
     """
-    java = {"spark.driver.extraJavaOptions": f"{_java_for(evidence_bytes)} {java_options}".strip()}
+    java = {"spark.driver.extraJavaOptions": f"{java_options_for(evidence_bytes)} {java_options}".strip()}
     jar_settings = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
@@ -144,15 +138,6 @@ def local_session(
     return _session(
         builder, _LOCAL | java | jar_settings | tables, log_level="FATAL", java_messages=java_messages
     )
-
-
-def _java_for(evidence_bytes: int | None) -> str:
-    """Return Java's options for a session that reads this many bytes; most windows of unknown size are not large."""
-    if evidence_bytes is None:
-        return f"{_JAVA} {_QUICK_COMPILER}"
-    if evidence_bytes <= SMALL_BYTES:
-        return QUICK_JAVA
-    return _JAVA if evidence_bytes > QUICK_BYTES else f"{_JAVA} {_QUICK_COMPILER}"
 
 
 def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:

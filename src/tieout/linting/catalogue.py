@@ -166,7 +166,11 @@ _DISTINCTIVE_FAMILIES: Final = {
 """Prefixes that no other program's settings have at the top of a file."""
 
 _FRAMEWORK_NAMES: Final = {
-    "producer": {"transactionidprefix": "transactional.id", "requiredacks": "acks"},
+    "producer": {
+        "transactionidprefix": "transactional.id",
+        "transactiontransactionidprefix": "transactional.id",
+        "requiredacks": "acks",
+    },
     "consumer": {
         "startoffset": "auto.offset.reset",
         "listenerackmode": "listener.ack-mode",
@@ -174,6 +178,11 @@ _FRAMEWORK_NAMES: Final = {
     },
     "broker": {"logretentionms": "log.retention.ms"},
     "streams": {"deserializationexceptionhandler": "deserialization.exception.handler"},
+    "pulsar": {
+        "consumersubscriptiontype": "subscriptionType",
+        "producersendtimeout": "sendTimeoutMs",
+        "producertopicname": "topic",
+    },
     "activemq": {"jmstemplatedeliverymode": "persistent", "jmstemplatetimetolive": "timeToLive"},
 }
 """Names of settings in frameworks, normalized."""

@@ -22,7 +22,8 @@ _ALIASES: Final = {
         "consumer.auto.offset.reset": "main.consumer.auto.offset.reset",
     },
 }
-"""Other names of a setting; if both are set, the more specific one counts, such as the topic's."""
+"""Other names of a setting; if several are set, the more specific one counts, such as the topic's: the name itself,
+then the later one here."""
 
 LAST_COUNTS: Final = "librdkafka"
 """The program for which neither name is more specific: the last one set counts."""
@@ -72,7 +73,7 @@ def canonical(
     if is_ordered and software == (LAST_COUNTS,):
         renamed_settings = {aliases.get(name, name): value for name, value in settings.items()}
     else:
-        renamed = {aliases[name]: value for name, value in settings.items() if name in aliases}
+        renamed = {aliases[name]: settings[name] for name in aliases if name in settings}
         renamed_settings = {
             **renamed,
             **{name: value for name, value in settings.items() if name not in aliases},
@@ -82,7 +83,10 @@ def canonical(
     if software == ("kafka",):
         for name, unit in _RETENTION.items():
             if name in renamed_settings and renamed_settings[name].lstrip("-").isdigit():
-                renamed_settings.setdefault("retention.ms", str(int(renamed_settings[name]) * unit))
+                number = int(
+                    renamed_settings[name]
+                )  # a negative number has no unit: -1 is no limit in every unit
+                renamed_settings.setdefault("retention.ms", str(number * unit if number > 0 else number))
     return renamed_settings
 
 

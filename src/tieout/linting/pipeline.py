@@ -13,6 +13,7 @@ from typing import Final
 from tieout.contracts import Contract
 from tieout.linting.defaults import Default, defaults_of
 from tieout.linting.naming import meaning
+from tieout.linting.values import kinds_of
 from tieout.linting.versions import ALL, Versions
 
 Truth = bool | None
@@ -90,7 +91,10 @@ class Part:
         return tuple(defaults_of(self.software, setting, self.versions))
 
     def values(self, setting: str) -> tuple[str | None, ...]:
-        """Return the values that may apply, in lower case; None stands for an unknown value."""
+        """Return the values that may apply, in lower case; None stands for an unknown value.
+
+        A setting that the program does not have is set by no file, only by the contract.
+        """
         value = self.settings.get(setting)
         if value is not None:
             if setting in self.unknown:
@@ -103,9 +107,11 @@ class Part:
                     for alternative in alternatives
                 ),
             )
+        defaults = self.defaults(setting)
+        if not defaults and self.is_client_known and not kinds_of(self.section, setting, self.software):
+            return ()
         if not self.is_understood:
             return (None,)
-        defaults = self.defaults(setting)
         values = {default.value.lower() for default in defaults}
         is_everywhere = {default.software for default in defaults} == set(self.software)
         is_all = self.is_complete and (is_everywhere or not defaults)

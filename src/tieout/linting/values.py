@@ -131,7 +131,7 @@ CHECKED_SETTINGS: Final[Mapping[str, Mapping[str, Kinds]]] = {
             "kafka-python": (_LEVEL,),
         },
         "enable.auto.commit": _BOOLEANS,
-        "enable.auto.offset.store": _all(_C_BOOLEAN),
+        "enable.auto.offset.store": {"librdkafka": (_C_BOOLEAN,)},
         "auto.offset.reset": {
             "java": _RESETS,
             "librdkafka": (
@@ -278,6 +278,7 @@ CHECKED_SETTINGS: Final[Mapping[str, Mapping[str, Kinds]]] = {
     "activemq": {
         "acknowledgement": _all(_ANY_TEXT),
         "persistent": _all(_BOOLEAN),
+        "memoryPersistenceAdapter": _all(_NAME),
         "useAsyncSend": _all(_BOOLEAN),
         "receipt": _all(_BOOLEAN),
         "journalDiskSyncStrategy": _all(_one_of("always", "periodic", "never", in_any_case=True)),

@@ -16,7 +16,7 @@ from airflow.sdk import BaseHook
 
 from tieout import settings
 from tieout.contracts import Contract
-from tieout.model import QUICK_BYTES
+from tieout.java_options import QUICK_COMPILER, suits_quick_compiler
 from tieout.orchestration.connections import connection_variables
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.retaining import NAME_FORMAT
@@ -27,8 +27,6 @@ CONF: Final = {
     "spark.ui.enabled": "false",
     "spark.log.level": "WARN",
 }
-_QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone, as the command line has it unless the evidence is large: half the processor time."""
 _UNREADABLE: Final = (
     'expected JSON such as {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}'
 )
@@ -123,9 +121,8 @@ def _local_spark_variables(contract: Contract) -> dict[str, str]:
     from tieout.readiness.files import size_of  # noqa: PLC0415 - brings PostgreSQL's driver
 
     variables = {settings.DRIVER_MEMORY: settings.driver_memory()}
-    size = size_of(contract)
-    if size is None or size <= QUICK_BYTES:
-        variables[settings.SUBMIT_OPTIONS] = settings.submit_options(_QUICK_JAVA)
+    if suits_quick_compiler(size_of(contract)):
+        variables[settings.SUBMIT_OPTIONS] = settings.submit_options(QUICK_COMPILER)
     return variables
 
 

@@ -292,6 +292,7 @@ def test_an_empty_id_is_none(spark: SparkSession, tmp_path: Path) -> None:
     )
     assert rows_of(found, "message_id") == [("1",), (None,), (None,), (None,)]
     assert (found.coverage.rows, found.coverage.unparsed) == (4, 0)
+    assert any(note.startswith("3 rows without message_id: ") for note in found.coverage.notes)
 
 
 def test_where_chooses_before_values_are_held_against_their_types(

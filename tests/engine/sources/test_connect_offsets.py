@@ -74,6 +74,59 @@ def test_a_copy_of_the_file_has_no_times(spark: SparkSession, worker: Path) -> N
     assert {row[0].astimezone(UTC).hour for row in rows_of(found, "taken_at")} == {11}
 
 
+_ANSWER = {"offsets": [{"partition": {"filename": "/in"}, "offset": {"position": 30}}]}
+_OF_SINK = {
+    "offsets": [
+        {
+            "partition": {"kafka_topic": "orders", "kafka_partition": number},
+            "offset": {"kafka_offset": 7 + number},
+        }
+        for number in (0, 1)
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "fields", "rows"),
+    [
+        (_ANSWER, {}, [("/in", 0, 30)]),
+        (
+            _OF_SINK,
+            {"place": "kafka_topic", "position": "kafka_offset"},
+            [("orders", 0, 7), ("orders", 1, 8)],
+        ),
+        ({"offsets": []}, {}, []),
+    ],
+)
+def test_an_answer_of_the_rest_interface_has_current_positions(
+    spark: SparkSession, tmp_path: Path, answer: object, fields: dict[str, str], rows: list[Any]
+) -> None:
+    """As `GET /connectors/NAME/offsets` gives them, of a source or a sink; when it was asked for the contract says."""
+    (tmp_path / "offsets.json").write_text(json.dumps(answer, indent=2))
+    known = {"path": "offsets.json", **fields}
+
+    found = _evidence(spark, tmp_path, taken_at="2026-11-20T11:00:00Z", **known)
+    assert rows_of(found, *_POSITION) == rows
+    assert {row[0] for row in rows_of(found, "committed_at")} <= {None}
+    assert found.coverage.is_sound
+
+    asked = _evidence(spark, tmp_path, **known)
+    assert not asked.coverage.is_sound
+    assert "say in taken_at when it was asked for" in asked.coverage.notes[0]
+
+
+def test_another_answer_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Such as that there is no such connector."""
+    (tmp_path / "offsets.json").write_text('{"error_code": 404, "message": "Connector src not found"}')
+
+    found = _evidence(spark, tmp_path, path="offsets.json", taken_at="2026-11-20T11:00:00Z")
+    assert not found.coverage.is_sound
+    assert (
+        "GET /connectors/src/offsets, an object with offsets, found fields error_code, message"
+        in (found.coverage.notes[0])
+    )
+
+
 def _cut(path: Path) -> str:
     path.write_bytes(path.read_bytes()[:-4])
     return "connect.offsets: cut off at byte"

@@ -67,6 +67,43 @@ def test_a_packed_copy_is_a_copy(spark: SparkSession, tmp_path: Path, names: tup
     assert (found.rows, found.doubled) == (2, (f"{names[1]} holds what {names[0]} holds",))
 
 
+def _packed(name: str, text: str) -> bytes:
+    return gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jsonl.1", "a.jsonl.2.gz", "a.jsonl.gz", "a.jsonl-20261120", "a.jsonl.old"]
+)
+def test_a_log_with_the_lines_of_its_rotated_copy_is_no_evidence(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """`logrotate` copies a log before it empties it: what is collected in between has every line twice."""
+    lines = [
+        f'{{"message_id":"{number}","processed_at":"2026-11-20T10:05:0{number}Z"}}\n' for number in range(4)
+    ]
+    for file, text in {"a.jsonl": "".join(lines), name: "".join(lines[:2])}.items():
+        (tmp_path / file).write_bytes(_packed(file, text))
+    (tmp_path / "b.jsonl.1").write_text("".join(lines[:1]))
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl("*"), coverage="declared").coverage
+
+    assert found.doubled == (f"a.jsonl begins with the lines of {name}",)
+    assert not found.is_sound
+
+
+def test_logs_that_share_a_header_or_first_bytes_are_no_copies(spark: SparkSession, tmp_path: Path) -> None:
+    """A log that was emptied has its header alone, and every file of a log begins like the others."""
+    header, row = "message_id,processed_at\n", "{},2026-11-20T10:05:00Z\n"
+    (tmp_path / "a.csv").write_text(header)
+    (tmp_path / "a.csv.1").write_text(header + row.format(1) + row.format(2))
+    (tmp_path / "a.csv.2").write_text(header + row.format(1) + row.format(3))
+
+    source = {"kind": "files", "format": "csv", "path": "a.csv*"}
+    found = evidence_of(spark, tmp_path, "delivered", source=source, coverage="declared").coverage
+
+    assert (found.rows, found.doubled) == (4, ())
+
+
 @pytest.mark.parametrize(("path", "is_meant"), [("out", False), ("out/*", False), ("out/*.tmp", True)])
 def test_unfinished_files_are_faults_unless_their_ending_is_named(
     spark: SparkSession, tmp_path: Path, path: str, *, is_meant: bool

@@ -167,6 +167,33 @@ def test_a_header_that_tells_no_columns_is_its_files_fault(
     _check_one_is_faulty(found, f"p.csv: {expected_note}")
 
 
+def test_what_makes_a_parquet_file_unreadable_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """Each was called corrupt, or its columns keys of an object."""
+    _write(tmp_path / "a.parquet", {"message_id": ["a"]})
+    _write(tmp_path / "b.parquet", {"message_id": ["b"]})
+    (tmp_path / ".b.parquet.crc").write_bytes(b"crc\0" + (512).to_bytes(4, "big") + bytes(16))
+    _write(tmp_path / "c.parquet", {"message_id": ["c"], "Message_Id": ["d"]})
+    (tmp_path / "d.txt").write_text("what the files hold")
+
+    found = evidence_of(
+        spark, tmp_path, "produced", source={"kind": "files", "format": "parquet", "path": "*"}
+    )
+
+    assert rows_of(found, "message_id") == [("a",)]
+    assert found.coverage.unparsed == 3
+    for note, (name, words) in zip(
+        found.coverage.notes[:3],
+        [
+            ("b.parquet", "its checksum in .b.parquet.crc"),
+            ("c.parquet", "the same but for capital letters"),
+            ("d.txt", "no Parquet file"),
+        ],
+        strict=True,
+    ):
+        assert note.startswith(f"{name}: ")
+        assert words in note
+
+
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
 def test_a_file_whose_column_has_another_type_is_a_fault(
     spark: SparkSession, tmp_path: Path, file_format: str

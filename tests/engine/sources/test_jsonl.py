@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import cast
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
@@ -16,6 +17,7 @@ from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.json_lines import json_objects
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import BLOCK, FAULT, ROW
+from tieout.errors import SourceError
 
 
 def test_ids_are_not_changed_by_guessing_types(spark: SparkSession, tmp_path: Path) -> None:
@@ -230,3 +232,30 @@ def _is_object(line: str) -> bool:
         return isinstance(json.loads(line), dict)
     except ValueError:
         return False
+
+
+def test_a_field_within_an_object_that_is_always_null_is_null(spark: SparkSession, tmp_path: Path) -> None:
+    """In an hour without updates `before` of a Debezium envelope is null on every line, and its fields have no type."""
+    line = '{"before": null, "after": {"id": "%s", "note": null, "tags": []}, "op": "c"}\n'
+    (tmp_path / "a.jsonl").write_text(line % 1 + line % 2)
+    columns = {
+        "message_id": "coalesce(after.id, before.id)",
+        "payload_hash": "before.key.`$oid`",
+        "key_hash": "after.note.text",
+        "effect_key": "get(after.tags.name, 0)",
+    }
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl("a.jsonl"), columns=columns)
+
+    assert rows_of(found, *columns) == [("1", None, None, None), ("2", None, None, None)]
+    assert found.coverage.unparsed == 0
+
+
+def test_a_field_within_a_text_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    """Only what is null on every line may be an object."""
+    (tmp_path / "a.jsonl").write_text('{"id": "1", "before": null}\n{"id": "2", "before": "x"}\n')
+
+    with pytest.raises(SourceError, match=r"before is a text here, .*: get_json_object\(before, "):
+        evidence_of(
+            spark, tmp_path, "delivered", source=jsonl("a.jsonl"), columns={"message_id": "before.id"}
+        )

@@ -90,6 +90,39 @@ def test_poison_is_a_dead_letter_where_a_queue_has_it(spark: SparkSession, queue
     assert "1 messages were taken away as poison, and no dead letter queue has them" in reading.notes
 
 
+@pytest.mark.parametrize(
+    ("records", "count"),
+    [
+        ((removed(1, "ActiveMQ.DLQ", consumer=None, kind=2), added(1), removed(1)), 0),
+        ((added(1), removed(1, kind=1), added(1, "ActiveMQ.DLQ", original="orders")), 1),
+        ((added(1, transaction=7), ended(7, is_committed=False)), 1),
+    ],
+    ids=["retried", "refused again", "rolled back"],
+)
+def test_a_dead_letter_that_is_put_back_is_none_any_more(
+    spark: SparkSession, queue: Path, records: tuple[bytes, ...], count: int
+) -> None:
+    """Whoever takes it then answers for it, and what is refused again is a dead letter once."""
+    write(queue / "store", 3, journal(*records), _WRITTEN)
+
+    reading = _reading(spark, queue, Ledger.DEAD_LETTERS)
+    assert reading.rows.count() == count
+    told = "1 messages came back into the queue after they had left it"
+    assert (told in reading.notes) is (len(records) == 3)
+
+
+def test_a_queue_that_the_journal_does_not_have_is_told_with_those_that_it_has(
+    spark: SparkSession, queue: Path
+) -> None:
+    """A name is written with other capital letters easily, and an empty queue is no fault."""
+    for ledger in (Ledger.LOG, Ledger.COMMITTED):
+        reading = _reading(spark, queue, ledger, destination="Orders")
+
+        told = "no message of the queue Orders in the journal, found messages of ActiveMQ.DLQ, orders"
+        assert told in reading.notes
+        assert reading.unparsed_inputs == 0
+
+
 def _remove_first(folder: Path) -> None:
     (folder / "archive" / "db-1.log").unlink()
 
@@ -227,10 +260,19 @@ def _unprocessed(folder: Path) -> None:
     (folder / "delivered.jsonl").write_text("\n".join(row for row in rows if '"m3"' not in row))
 
 
+def _retried_and_lost(folder: Path) -> None:
+    """Park a message, put it back, and have it acknowledged without an output."""
+    parked = added(3), added(3, "ActiveMQ.DLQ", original="orders"), removed(3, kind=1)
+    again = removed(3, "ActiveMQ.DLQ", kind=2, consumer=None), added(3), removed(3)
+    write(folder / "store", 2, journal(added(2), removed(2), *parked, *again), _WRITTEN)
+    _unprocessed(folder)
+
+
 @pytest.mark.parametrize(
     ("strike", "verdict", "classes"),
     [
         (_kept, "KEPT", {"DELIVERED": 4}),
+        (_retried_and_lost, "BROKEN", {"DELIVERED": 3, "LOST": 1}),
         (_unprocessed, "BROKEN", {"DELIVERED": 3, "LOST": 1}),
         (_unacknowledged, "PENDING", {"DELIVERED": 3, "IN_FLIGHT": 1}),
         (_remove_first, "UNKNOWN", {"DELIVERED": 4}),
@@ -273,7 +315,12 @@ def test_a_queue_is_judged_by_what_its_broker_wrote(
             "consumption": "queue",
             "max_latency": "1m",
             "grace": "15m",
-            "ledgers": {**own, "log": named, "committed": {"source": _kahadb(tmp_path)}},
+            "ledgers": {
+                **own,
+                "log": named,
+                "committed": {"source": _kahadb(tmp_path)},
+                "dead_letters": named,
+            },
         }
     ).located_in(tmp_path)
     statement = reconcile(

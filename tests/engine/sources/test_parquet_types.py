@@ -20,6 +20,9 @@ _REFUSED = {
     "UUID": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([one.bytes for one in _IDS], pa.binary(16))),
     "FLOAT16": pa.array([1.0, 2.0], pa.float32()).cast(pa.float16()),
     "TIME(NANOS": pa.array([1, 2], pa.time64("ns")),
+    "TIME(MICROS": pa.array([1, 2], pa.time64("us")),
+    "TIME(MILLIS": pa.array([1, 2], pa.time32("ms")),
+    "group": pa.array([{"of_day": 1}, None], pa.struct([("of_day", pa.time64("us"))])),
     "DECIMAL(50": pa.array([Decimal(10) ** 40, None], pa.decimal256(50, 0)),
 }
 

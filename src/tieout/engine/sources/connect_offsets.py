@@ -1,8 +1,9 @@
 """The reader of the kind `connect_offsets`: the positions of a source connector of Kafka Connect.
 
-A standalone worker keeps current positions in a file, distributed ones keep their history in a compacted topic. Under
-`exactly.once.source.support` a position is written in the transaction of the data, so positions of aborted and open
-transactions are excluded and counted. A record without a value deletes a position.
+A standalone worker keeps current positions in a file, distributed ones keep their history in a compacted topic. A saved
+answer of a worker's REST interface is read like that file. Under `exactly.once.source.support` a position is written in
+the transaction of the data, so positions of aborted and open transactions are excluded and counted. A record without a
+value deletes a position.
 
 A source partition has any fields its connector chooses. One is the place, and a number in the field `partition` is the
 place's partition. If several source partitions are equal in both, the connector's position there is not known.
@@ -32,7 +33,13 @@ from tieout.engine.sources.positions import (
 )
 from tieout.engine.sources.small_files import SmallFile, local_folder, small_file
 from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request
-from tieout.engine.systems.connect_positions import NUMBER, PARTITION, source_position
+from tieout.engine.systems.connect_positions import (
+    NUMBER,
+    PARTITION,
+    answered_positions,
+    is_answer,
+    source_position,
+)
 from tieout.engine.systems.java_maps import byte_map
 from tieout.engine.systems.json_texts import FormatError
 
@@ -40,6 +47,10 @@ _COLUMNS: Final = (
     *("consumer_group", "topic", "partition", "first_offset", "committed_offset", "committed_at", "metadata"),
 )
 _CUT: Final = "; a worker takes such a file for none, and begins again without a word"
+_ANSWER_OF_NOW: Final = (
+    "expected a worker's own file with taken_at: now, found an answer of its REST interface; say in taken_at when it "
+    "was asked for"
+)
 _NO_NUMBER: Final = "expected a whole number from 0 on in the field {} of the source offset, found none"
 _SEVERAL: Final = (
     "expected one source partition for each place, found several that have the same in the field {}: "
@@ -102,8 +113,14 @@ def _positions(
     positions: list[Position] = []
     sources: set[tuple[str, int, str]] = set()
     other_count = 0
+    is_saved_answer = is_answer(file.content)
+    if is_saved_answer and spec.has_own_times:
+        return [], (f"{file.input.name}: {_ANSWER_OF_NOW}",), ()
     try:
-        for key, value in byte_map(file.content):
+        entries = (
+            answered_positions(file.content, spec.connector) if is_saved_answer else byte_map(file.content)
+        )
+        for key, value in entries:
             entry = source_position(key, value, spec.connector, (spec.place, spec.position))
             if entry is None:
                 other_count += 1
@@ -113,7 +130,7 @@ def _positions(
             if entry.offset is not None:
                 sources.add((entry.place, entry.partition, entry.source))
     except FormatError as error:
-        return [], (f"{file.input.name}: {error}{_CUT}",), ()
+        return [], (f"{file.input.name}: {error}{'' if is_saved_answer else _CUT}",), ()
     if len({source[:2] for source in sources}) < len(sources):
         return [], (f"{file.input.name}: {_SEVERAL.format(spec.place)}",), ()
     rows = [position_row(request, position, file.uri, number) for number, position in enumerate(positions)]

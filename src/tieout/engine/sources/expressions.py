@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts.expressions import OTHER_ROWS, REFUSED, SUBQUERY, refusal, refusal_reason, refused
 from tieout.engine.sources.json_numbers import NUMBERS, bounded_times, exact_fields, rewritten
-from tieout.engine.sources.named_columns import is_path
+from tieout.engine.sources.named_columns import is_path, paths_of
 from tieout.errors import SourceError
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
@@ -60,6 +60,13 @@ _CONSTANT_COLUMNS: Final = ("outcome", "transaction_state", "content", "kind")
 """Canonical columns for which a contract may give one constant for all rows."""
 _SEPARATORS: Final = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
 """Separators of CSV columns, and their notation in a contract."""
+_OF_FOLDERS: Final = (
+    "folders are called {}=…, and their names are no columns: write the column into the files, or read those of a "
+    "Kafka Connect sink with kind: connect_files"
+)
+_WITHIN_TEXT: Final = (
+    "{0} is a text here, or on one line at least: get_json_object({0}, '$.NAME') reads a field in it"
+)
 _SHOWN_TEXT: Final = 80
 _NO_ROW: Final = "it leaves out or multiplies rows"
 _METADATA: Final = "_metadata"
@@ -231,7 +238,7 @@ def expression_of(
     except NOT_ANALYSED as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
         reason = reason_of(_error_as_written(source, text) or error, text)
-        advice = _advice(text, place, names)
+        advice = _advice(text, place, names) or _advice_on_folders(source, text)
         raise SourceError(f"{place}: {reason}; the source's columns are: {shown}{advice}") from None
     return expression
 
@@ -265,6 +272,13 @@ def _advice(text: str, place: str, names: Sequence[str]) -> str:
     if any(map(_TIME_AS_NAME.match, names)):
         return "; these are values: the first line has to name the columns"
     return _cut_at(names)
+
+
+def _advice_on_folders(source: DataFrame, text: str) -> str:
+    """Return what to do where a column is in the names of the folders alone, as Hive and Spark partition tables."""
+    folders = "\n".join(source.inputFiles())
+    found = next((path for path in paths_of(text) if f"/{path}=" in folders), None)
+    return "" if found is None else f"; {_OF_FOLDERS.format(found)}"
 
 
 def _cut_at(names: Sequence[str]) -> str:
@@ -320,6 +334,13 @@ def _reason_of_condition(error: PySparkException, text: str) -> str:
         return "it is no aggregate"
     if condition == "PARSE_SYNTAX_ERROR":
         return f"expected Spark SQL, found {_shown(text)}: {_reason(error)}"
+    return _reason_of_text(error, condition, parameters)
+
+
+def _reason_of_text(error: PySparkException, condition: str, parameters: Mapping[str, str]) -> str:
+    """Return the error, with advice if an expression uses a text as a number or as an object."""
+    if condition == "INVALID_EXTRACT_BASE_FIELD_TYPE" and parameters.get("other") == '"STRING"':
+        return _WITHIN_TEXT.format(parameters.get("base", "").strip('"'))
     if parameters.get("inputType") == '"STRING"' and _OF_NUMBERS.search(parameters.get("requiredType", "")):
         return f"{_reason(error)}; cast the text first: cast(COLUMN as bigint)"
     return _reason(error)

@@ -128,4 +128,8 @@ def without_ends(path: Path, size: int) -> str | None:
         head = file.read(4)
         file.seek(max(0, size - 4))
         tail = file.read(4)
-    return None if head == tail == b"PAR1" and size >= 12 else "the Parquet file is cut off or corrupt"
+    if head == tail == b"PAR1" and size >= 12:
+        return None
+    return (
+        "the Parquet file is cut off or corrupt" if head == b"PAR1" else "it is no Parquet file, or corrupt"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructType
 
 from tieout.contracts import FilesSource
+from tieout.engine.sources.column_types import TypesDifferError, by_recast, recast, united, with_one_type
 from tieout.engine.sources.columnar_footers import with_footer_faults
 from tieout.engine.sources.csv_lines import csv_rows, with_header_faults
 from tieout.engine.sources.discovery import inputs_of
@@ -26,6 +27,7 @@ from tieout.engine.sources.listing import of_these_files
 from tieout.engine.sources.nanoseconds import Columns, by_columns, in_microseconds
 from tieout.engine.sources.parquet_copies import COPIED, with_texts
 from tieout.engine.sources.paths import is_remote, name_of
+from tieout.engine.sources.rotated_copies import rotated_copies
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -45,10 +47,14 @@ from tieout.engine.table_folders import SINK_MANIFEST, is_sink_folder, table_for
 from tieout.errors import SourceError
 
 _SAME_NAME: Final = "COLUMN_ALREADY_EXISTS"
-_SHOWN: Final = 80
 _DUPLICATE_KEY: Final = "a key stands twice in one of its objects"
+_ALIKE: Final = "two of its columns are called the same but for capital letters: rename one"
+_OTHER_CHECKSUM: Final = (
+    "it does not fit its checksum in .{}.crc: it is damaged, or was replaced; then remove the checksum"
+)
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
 
+_CHECKSUM: Final = "ChecksumException"
 _NO_CODEC: Final = re.compile(r"\.compress\.(?P<codec>\w+)Codec was not found")
 _OTHER_CODEC: Final = (
     "it is packed with {}, which Spark does not unpack here: write it with snappy, gzip, zstd, lz4 or none"
@@ -119,12 +125,12 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
     try:
         rows = _rows(spec, request, readable)
     except Exception as error:
-        if not is_of_spark(error):
+        if not isinstance(error, TypesDifferError) and not is_of_spark(error):
             raise
-        checked = _checked(spec, request, inputs)
-        if len(checked.readable) == len(readable):
-            checked = _of_one_type(spec, request, inputs)
-        if len(checked.readable) == len(readable):
+        checked = inputs if isinstance(error, TypesDifferError) else _checked(spec, request, inputs)
+        if checked == inputs and spec.format in ("parquet", "orc"):
+            checked = with_one_type(inputs, spec.format, partial(_schema_of, spec, request), request.uses)
+        if checked == inputs:
             raise SourceError(
                 f"{request.place}: the files cannot be read together: {_reason(error)}"
             ) from error
@@ -140,8 +146,13 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         writes=partial(writes_to, inputs.readable, may_grow=spec.format in ("jsonl", "csv")),
         reread=lambda: reading_of(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
-        copies=inputs.copied,
+        copies=(*inputs.copied, *_rotated(spec, inputs)),
     )
+
+
+def _rotated(spec: FilesSource, inputs: Inputs) -> tuple[tuple[str, str], ...]:
+    is_text = spec.format in ("jsonl", "csv")
+    return rotated_copies(inputs.readable, has_header=spec.format == "csv") if is_text else ()
 
 
 def _reason(error: Exception) -> str:
@@ -162,10 +173,11 @@ def _columnar_rows(
     request: Request, file_format: str, files: Sequence[Input], options: Mapping[str, str]
 ) -> DataFrame:
     parts = [
-        with_lacking(_by_content_columns(request, file_format, members, options), lacks)
+        with_lacking(recast(_by_content_columns(request, file_format, alike, options), columns), lacks)
         for lacks, members in columnar_groups(request, file_format, files)
+        for columns, alike in by_recast(members).items()
     ]
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+    return united(parts)
 
 
 def _by_content_columns(
@@ -179,7 +191,7 @@ def _by_content_columns(
         part = _columnar_part(request, file_format, members, options, columns.schema)
         unused = [F.lit(None).cast(StringType()).alias(name) for name, _ in columns.refused]
         parts.append(in_microseconds(part, columns.nanoseconds).select("*", *unused))
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+    return united(parts)
 
 
 def _readable(request: Request, files: Sequence[Input]) -> Iterator[tuple[Columns, list[Input]]]:
@@ -231,29 +243,10 @@ def _checked(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
     return Inputs(files, inputs.missing)
 
 
-def _of_one_type(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
-    """Return the inputs; a columnar file with a column of another type than in an earlier file has a fault."""
-    types: dict[str, tuple[str, str]] = {}
-    files = []
-    for file in inputs.files:
-        if file.fault is not None or spec.format not in ("parquet", "orc"):
-            files.append(file)
-            continue
-        rows = _columnar_rows(replace(request, reach=None), spec.format, [file], {})
-        file_types = {field.name.lower(): (field.dataType.simpleString(), file.name) for field in rows.schema}
-        mismatched = next(
-            (name for name, (kind, _) in file_types.items() if types.get(name, (kind, ""))[0] != kind), None
-        )
-        if mismatched is None:
-            types = {**file_types, **types}
-            files.append(file)
-        else:
-            (kind, _), (first_kind, first) = file_types[mismatched], types[mismatched]
-            fault = (
-                f"expected column {mismatched} as {first_kind[:_SHOWN]}, as in {first}, found {kind[:_SHOWN]}"
-            )
-            files.append(replace(file, fault=fault))
-    return Inputs(tuple(files), inputs.missing)
+def _schema_of(spec: FilesSource, request: Request, file: Input) -> StructType:
+    """Return the columns of a Parquet or ORC file, unconverted."""
+    rows = _columnar_rows(replace(request, reach=None), spec.format, [replace(file, recast=())], {})
+    return StructType([field for field in rows.schema if not is_reserved(field.name)])
 
 
 def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
@@ -267,10 +260,16 @@ def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return replace(
-            file, fault=_DUPLICATE_KEY if _condition(error) == _SAME_NAME else _unreadable(str(error))
-        )
+        return replace(file, fault=_fault_of(error, file, is_json=spec.format == "jsonl"))
     return file
+
+
+def _fault_of(error: Exception, file: Input, *, is_json: bool) -> str:
+    if _condition(error) == _SAME_NAME:
+        return _DUPLICATE_KEY if is_json else _ALIKE
+    if _CHECKSUM in str(error):
+        return _OTHER_CHECKSUM.format(Path(file.path).name)
+    return _unreadable(str(error))
 
 
 def _unreadable(error: str) -> str:

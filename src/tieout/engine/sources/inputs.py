@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql.types import DataType
+
 from tieout.engine.sources.paths import spark_path
 from tieout.regular_files import OF_CONTENT, State
 
@@ -16,12 +18,23 @@ _PART: Final = re.compile(
 
 
 @dataclass(frozen=True)
+class Recast:
+    """A column of a file, in lower case, that is read as another type than its own; without `has_values` as null."""
+
+    name: str
+    own: DataType
+    kind: DataType
+    has_values: bool
+
+
+@dataclass(frozen=True)
 class Input:
     """One file: its path for Spark, its display name, its digest and, if unreadable, the fault.
 
     `size` is in bytes, as stored; `state` is the file system's state of a local file when it was digested, which any
     write changes. `copy` is a local file for Spark instead of one that it cannot read. `note` names another encoding
-    than UTF-8, or a byte order mark. `text_digest` is the digest of a packed file's content.
+    than UTF-8, or a byte order mark. `text_digest` is the digest of a packed file's content. `recast` are the columns
+    of a Parquet or ORC file that get another type.
     """
 
     path: str
@@ -33,6 +46,7 @@ class Input:
     note: str | None = None
     state: State | None = None
     text_digest: str | None = None
+    recast: tuple[Recast, ...] = ()
 
     @property
     def read_path(self) -> str:

@@ -23,6 +23,7 @@ from tieout.engine.sources.json_bounds import (
     has_half_surrogate,
     is_deep,
 )
+from tieout.engine.sources.json_nulls import with_null_objects
 from tieout.engine.sources.json_numbers import (
     MARKED,
     NUMBERS,
@@ -58,12 +59,17 @@ _NO_NUMBER: Final = "NaN and Infinity are no values of JSON"
 _OF_OTHER_SYNTAX: Final = "allow"
 """Prefix of options that allow names, numbers or comments that are not valid JSON."""
 _NO_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({})
+_WITHOUT_NULLS: Final = "dropFieldIfAllNull"
 _CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
 def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
     """Return the objects of JSON lines with the fields of all lines; unused fields are null."""
-    schema = inferred(request.spark, files, options)
+    schema = with_null_objects(
+        inferred(request.spark, files, options),
+        lambda: inferred(request.spark, files, {**options, _WITHOUT_NULLS: "true"}),
+        request.expressions or (),
+    )
     text = {name.lower() for name in request.text_columns}
     types = {(field.name.lower(), field.dataType) for field in schema.fields}
     mixed = {name for name, count in Counter(name for name, _ in types).items() if count > 1}

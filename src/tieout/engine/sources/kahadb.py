@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from tieout.contracts import KahaDbSource
-from tieout.engine.limits import is_time
+from tieout.engine.limits import is_time, shown
 from tieout.engine.materialising import no_rows
 from tieout.engine.sources.kahadb_folders import Journal, read_journal
 from tieout.engine.sources.positions import shortened
@@ -108,9 +108,16 @@ def _queue_notes(spec: KahaDbSource, request: Request, history: QueueHistory) ->
         if count := states.count(state):
             yield f"{count} messages in transactions that are {state}, in no output"
     departures = ", ".join(f"{count} {reason}" for reason, count in reasons_of(history.departures).items())
+    if not history.arrivals and not history.departures:
+        found = ", ".join(map(shown, sorted(history.others))) or "none"
+        yield f"no message of the queue {shown(spec.destination)} in the journal, found messages of {found}"
     if departures:
         yield f"messages that left the queue: {departures}"
-    lost = sum(one.reason == POISON and not one.has_dead_letter for one in history.departed)
+    departed = history.departed
+    returned = sum(one.has_returned for one in departed)
+    if returned:
+        yield f"{returned} messages came back into the queue after they had left it"
+    lost = sum(one.reason == POISON and not one.has_dead_letter for one in departed)
     if lost:
         yield f"{lost} messages were taken away as poison, and no dead letter queue has them"
     if request.ledger is Ledger.COMMITTED:
@@ -162,10 +169,11 @@ def _of_committed(spec: KahaDbSource, request: Request, history: QueueHistory) -
 def _set_aside(spec: KahaDbSource, ledger: Ledger, history: QueueHistory) -> Iterator[_Row]:
     """Yield a row for each message that had expired, or that a dead letter queue has as poison.
 
-    One that somebody may have removed instead of its time to live counts as in an open transaction: nobody knows.
+    One that somebody may have removed instead of its time to live counts as in an open transaction: nobody knows. One
+    that came back into the queue is not set aside any more.
     """
     for number, one in enumerate(history.departed):
-        if one.arrival is None or not _belongs(one, ledger):
+        if one.arrival is None or one.has_returned or not _belongs(one, ledger):
             continue
         state = "open" if one.reason == MAYBE_EXPIRED else history.state_of(one.transaction)
         yield (

@@ -1,4 +1,4 @@
-"""Columns of Parquet that Spark refuses, and with them the file: times of nanoseconds, UUID, FLOAT16 and others.
+"""Columns of Parquet that Spark refuses, and with them the file: times of nanoseconds or of a day, UUID and others.
 
 Spark reads times of nanoseconds as plain numbers, where an option says so and the file's columns are given: then it
 does not infer the columns. Columns of other types are left out of those. The files' own schemas tell which they are,
@@ -26,6 +26,8 @@ from tieout.engine.sources.source import is_of_spark
 AS_NUMBERS: Final = "spark.sql.legacy.parquet.nanosAsLong"
 """The setting by which Spark reads nanoseconds at all; it counts when the rows are read."""
 _OF_NANOSECONDS: Final = re.compile(r"^  \w+ int64 (.+) \(TIMESTAMP\(NANOS,\w+\)\)", re.MULTILINE)
+_OF_DAY: Final = '"time('
+"""How Spark's JSON names a time of day: Spark knows the type, and reads no row that has one."""
 _AT_ONCE: Final = 8
 
 
@@ -101,6 +103,9 @@ def _columns_of(spark: SparkSession, file: Input) -> Columns:
         if not is_of_spark(error):
             raise
         found, refused = _without_refused(jvm, schema, converter)
+    else:
+        if _OF_DAY in found:
+            found, refused = _without_refused(jvm, schema, converter)
     return Columns(names, found, refused) if names or refused else Columns()
 
 
@@ -116,6 +121,9 @@ def _without_refused(jvm: Any, schema: Any, converter: Any) -> tuple[str, tuple[
         except Exception as error:
             if not is_of_spark(error):
                 raise
+            refused.append((field.getName(), _type_of(str(field))))
+            continue
+        if _OF_DAY in str(one.json()):
             refused.append((field.getName(), _type_of(str(field))))
         else:
             fields += json.loads(str(one.json()))["fields"]

@@ -3,9 +3,10 @@
 The key is an array of the connector's name and its source partition, an object; the value is the source offset, an
 object, or nothing if the position was deleted. The connector chooses the names of the fields: those of
 FileStreamSource are `filename` and `position`, the byte at which reading continues. A connector that reads partitions,
-such as MirrorMaker's, has a number in the field `partition`.
+such as MirrorMaker's, has a number in the field `partition`. `GET /connectors/NAME/offsets` answers with the same two
+objects, for a sink with the group's positions: `kafka_topic`, `kafka_partition` and `kafka_offset`.
 
-Source: `OffsetStorageWriter` and `OffsetUtils` of Apache Kafka 4.3 (connect/runtime).
+Source: `OffsetStorageWriter`, `OffsetUtils` and `ConnectorOffsets` of Apache Kafka 4.3 (connect/runtime); KIP-875.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tieout.engine.limits import number_in
-from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
+from tieout.engine.systems.json_texts import FormatError, exact_json, json_object, offset_in
 
 PARTITION: Final = "partition"
 """The field of a source partition that may hold a partition's number."""
+_PARTITION_OF_SINK: Final = "kafka_partition"
 NUMBER: Final = "^[0-9]{1,9}$"
 
 
@@ -62,7 +64,11 @@ def source_position(
     place = _field(key_parts[1], fields[0], "source partition")
     offsets = None if value is None else exact_json(_text(value, "value"))
     shown = place if isinstance(place, str) else json.dumps(place, separators=(",", ":"))
-    number = str(key_parts[1].get(PARTITION)) if isinstance(key_parts[1], dict) else ""
+    number = (
+        str(key_parts[1].get(PARTITION, key_parts[1].get(_PARTITION_OF_SINK)))
+        if isinstance(key_parts[1], dict)
+        else ""
+    )
     partition = int(number) if re.match(NUMBER, number) else 0
     source = json.dumps(key_parts[1], sort_keys=True)
     if offsets is None:
@@ -74,6 +80,36 @@ def source_position(
             f"expected a whole number from 0 on in the field {fields[1]} of the source offset, found none"
         )
     return SourcePosition(connector, shown, offset, partition, source)
+
+
+def is_answer(content: bytes) -> bool:
+    """Return whether a file holds an object of JSON: an answer of the REST interface, and no worker's own file."""
+    return content.lstrip().startswith(b"{")
+
+
+def answered_positions(content: bytes, connector: str) -> list[tuple[bytes, bytes | None]]:
+    """Return the positions in an answer to `GET /connectors/NAME/offsets`, as a worker stores them.
+
+    >>> answered_positions(b'{"offsets":[{"partition":{"filename":"/in"},"offset":{"position":30}}]}', "src")
+    [(b'["src", {"filename": "/in"}]', b'{"position": 30}')]
+
+    Raises:
+        FormatError: where it is another answer, such as an error.
+    """
+    fields = json_object(_text(content, "answer"))
+    offsets = fields.get("offsets")
+    if not isinstance(offsets, list):
+        told = ", ".join(sorted(fields)[:5])[:80] or "none"
+        raise FormatError(
+            f"expected the answer to GET /connectors/{connector}/offsets, an object with offsets, found fields {told}"
+        )
+    found: list[tuple[bytes, bytes | None]] = []
+    for one in offsets:
+        if not isinstance(one, dict) or "partition" not in one or "offset" not in one:
+            raise FormatError("expected partition and offset of each position, found another")
+        value = None if one["offset"] is None else json.dumps(one["offset"]).encode()
+        found.append((json.dumps([connector, one["partition"]]).encode(), value))
+    return found
 
 
 def _text(content: bytes, name: str) -> str:

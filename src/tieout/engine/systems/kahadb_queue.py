@@ -22,6 +22,7 @@ EXPIRED: Final = "EXPIRED"
 POISON: Final = "POISON"
 REMOVED: Final = "REMOVED"
 """The reason of a message that the broker removed by itself, or for an operator."""
+_MOST_OTHERS: Final = 20
 MAYBE_EXPIRED: Final = "EXPIRED or REMOVED"
 
 
@@ -41,7 +42,8 @@ class Arrival:
 class Departure:
     """A removed message: the reason, and the latest possible time of removal in milliseconds, None if unknown.
 
-    `arrival` is None if the journal does not have it, because its file was deleted.
+    `arrival` is None if the journal does not have it, because its file was deleted. A message that `has_returned` was
+    put back into the queue afterwards, as an operator does with a dead letter; a later departure has its final state.
     """
 
     file: str
@@ -51,15 +53,20 @@ class Departure:
     reason: str
     before_millis: int | None = None
     has_dead_letter: bool = False
+    has_returned: bool = False
 
 
 class QueueHistory:
-    """The history of one queue, built from a journal's files in the order of their numbers."""
+    """The history of one queue, built from a journal's files in the order of their numbers.
+
+    `others` are some of the other queues to which messages were added.
+    """
 
     def __init__(self, queue: str) -> None:
         self._queue = queue
         self.arrivals: list[Arrival] = []
         self.departures: list[Departure] = []
+        self.others: set[str] = set()
         self._latest: dict[str, Arrival] = {}
         self._states: dict[str, str] = {}
         self._open: set[str] = set()
@@ -81,9 +88,20 @@ class QueueHistory:
 
     @property
     def departed(self) -> list[Departure]:
-        """The removals, each with whether the message is in a dead letter queue."""
+        """The removals, each with whether a dead letter queue got the message, and whether it returned."""
+        valid = (
+            arrival
+            for arrival in self.arrivals
+            if self.state_of(arrival.transaction) in ("none", "committed")
+        )
+        last = {arrival.message_id: arrival.position for arrival in valid}
         return [
-            replace(departure, has_dead_letter=departure.message_id in self._dead)
+            replace(
+                departure,
+                has_dead_letter=departure.message_id in self._dead,
+                has_returned=departure.arrival is not None
+                and last.get(departure.message_id, -1) > departure.arrival.position,
+            )
             for departure in self.departures
         ]
 
@@ -117,7 +135,10 @@ class QueueHistory:
             arrival = Arrival(file, position, entry.message_id, entry.transaction, message, fault)
             self.arrivals.append(arrival)
             self._latest[entry.message_id] = arrival
-        elif message is not None and message.original == f"queue://{self._queue}":
+            return
+        if len(self.others) < _MOST_OTHERS:
+            self.others.add(entry.queue)
+        if message is not None and message.original == f"queue://{self._queue}":
             self._add_elsewhere(entry.message_id, message)
 
     def _add_elsewhere(self, message_id: str, copy: StoredMessage) -> None:

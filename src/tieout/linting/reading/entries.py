@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tieout.errors import SettingsFileError
-from tieout.linting.reading.trees import Tree, json_trees
+from tieout.linting.reading.lines import flink_lines
+from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _PULSAR: Final = "PULSAR_PREFIX_"
@@ -16,6 +17,9 @@ _PULSAR: Final = "PULSAR_PREFIX_"
 
 _JSON_OF_SPRING: Final = "SPRING_APPLICATION_JSON"
 """Spring's variable with settings as JSON, which override those of other variables."""
+
+_LINES_OF_FLINK: Final = "FLINK_PROPERTIES"
+"""The variable that Flink's images write into its configuration."""
 
 _VALUE_FROM: Final = "valueFrom"
 """Kubernetes' key for a variable whose value is in another resource."""
@@ -72,7 +76,7 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
     for name, value in _filled_in(tree, written):
         path = f"{written}.{name}" if written else name
         segments = segments_of(name)
-        json_tree = _json_in(value) if name == _JSON_OF_SPRING else None
+        json_tree = _inline(name, value)
         if json_tree is not None:
             inline.append((json_tree, path))
         elif isinstance(value, Documents):
@@ -109,6 +113,19 @@ def _filled_in(tree: dict[str, Any], written: str) -> Iterator[tuple[str, Any]]:
             yield name, f"${name}"
         else:
             yield name, value
+
+
+def _inline(name: str, value: Any) -> Tree | None:
+    """Return the settings that a variable holds as a text, which stand where it does."""
+    if name == _JSON_OF_SPRING:
+        return _json_in(value)
+    if name != _LINES_OF_FLINK or not isinstance(value, str):
+        return None
+    try:
+        trees, _ = yaml_trees(name, value)
+    except SettingsFileError:
+        trees = []
+    return next((tree for tree in trees if isinstance(tree, dict)), flink_lines(value) or None)
 
 
 def _json_in(value: Any) -> Tree | None:

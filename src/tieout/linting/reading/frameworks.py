@@ -30,11 +30,12 @@ _CLIENT_VALUES: Final = {
         "0": "false",
     },
     "auto.offset.reset": {"latest": "latest", "earliest": "earliest", "none": "none", "error": "error"},
+    "subscriptionType": {"keyshared": "Key_Shared"},
     "persistent": {"nonpersistent": "false", "persistent": "true"},
 }
 """Values of frameworks, and of .NET, and the client's value for each; normalized."""
 
-_DELAYS: Final = ("timeToLive",)
+_DELAYS: Final = ("timeToLive", "sendTimeoutMs")
 _DELAY: Final = re.compile(r"(?:PT?)?(\d{1,15})(ms|s|m|h|d)", re.IGNORECASE)
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -86,14 +87,10 @@ def client_settings(place: Place) -> dict[str, str]:
 def _client_value(name: str, value: str, written: str) -> str:
     key = written.rsplit(".", 1)[-1]
     is_as_client = written == name or written.endswith((f".{name}", f"[{name}]"))
+    if name in _DELAYS and not is_as_client:
+        return _milliseconds(value)
     is_passed_on = is_as_client or ((key.isupper() or "_" in key) and not _is_bound(name, written))
-    if is_passed_on:
-        return value
-    return (
-        _milliseconds(value)
-        if name in _DELAYS
-        else _CLIENT_VALUES.get(name, {}).get(normalized(value), value)
-    )
+    return value if is_passed_on else _CLIENT_VALUES.get(name, {}).get(normalized(value), value)
 
 
 def _milliseconds(value: str) -> str:

@@ -24,6 +24,14 @@ _SECTIONS: Final = {
 """The parts whose settings an operator's resource holds; a resource of another kind may hold any part's."""
 
 _CONTENT_KEYS: Final = ("spec", "data", "stringData", "binaryData")
+_OTHER_KEYS: Final = ("apiVersion", "kind", "metadata", "status")
+
+_TEMPLATE: Final = "Template"
+"""OpenShift's list of resources."""
+
+_OF_FLINK: Final = ("FlinkDeployment", "FlinkSessionJob")
+_INTERVAL: Final = "execution.checkpointing.interval"
+_RETENTION: Final = "execution.checkpointing.externalized-checkpoint-retention"
 
 
 def is_resource(tree: Any) -> bool:
@@ -33,8 +41,8 @@ def is_resource(tree: Any) -> bool:
 
 def resources(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the resources of a list, or the single resource."""
-    items = tree.get("items")
-    if tree["kind"].endswith("List") and isinstance(items, list):
+    items = tree.get("objects") if tree["kind"] == _TEMPLATE else tree.get("items")
+    if tree["kind"].endswith(("List", _TEMPLATE)) and isinstance(items, list):
         for item in items:
             if isinstance(item, dict):
                 yield from resources({"kind": "", "apiVersion": "", **item})
@@ -53,7 +61,27 @@ def settings_in(resource: dict[str, Any], section: str) -> tuple[str, dict[str, 
     spec = resource.get("spec")
     if kind in ("KafkaTopic", "KafkaConnector", "Connector") and isinstance(spec, dict):
         return label, _of_spec(kind, name, spec)
-    return label, {key: resource[key] for key in _CONTENT_KEYS if isinstance(resource.get(key), dict)}
+    contents = {key: resource[key] for key in _CONTENT_KEYS if isinstance(resource.get(key), dict)}
+    if kind in _OF_FLINK and isinstance(spec, dict):
+        contents = {**_of_operator(spec), **contents}
+    return label, contents or {key: value for key, value in resource.items() if key not in _OTHER_KEYS}
+
+
+def _of_operator(spec: dict[str, Any]) -> dict[str, str]:
+    """Return the defaults that Flink's operator sets for a job; settings of the resource override them.
+
+    Source: apache/flink-kubernetes-operator, FlinkConfigBuilder.applyJobConfig.
+
+    >>> _of_operator({"job": {"upgradeMode": "savepoint"}})
+    {'execution.checkpointing.externalized-checkpoint-retention': 'RETAIN_ON_CANCELLATION'}
+    >>> _of_operator({})
+    {}
+    """
+    job = spec.get("job")
+    if not isinstance(job, dict):
+        return {}
+    interval = {_INTERVAL: "5 min"} if job.get("upgradeMode") == "last-state" else {}
+    return {_RETENTION: "RETAIN_ON_CANCELLATION", **interval}
 
 
 def _of_spec(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:

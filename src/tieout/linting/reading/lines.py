@@ -16,6 +16,19 @@ _VARIABLE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:\s+#.*)?""")
 
 
+_TEXT: Final = r"'(?:[^']|'')*'"
+_SQL_COMMENT: Final = re.compile(rf"(?P<text>{_TEXT})|--[^\n]*|/\*(?!\+)(?:.*?\*/|.*)", re.DOTALL)
+_SQL_STATEMENT: Final = re.compile(rf"(?:{_TEXT}|[^;'])+")
+_SQL_SET: Final = re.compile(rf"SET\s+({_TEXT}|[\w.-]+)\s*=\s*({_TEXT}|\S+)", re.IGNORECASE)
+_SQL_TABLE: Final = re.compile(
+    r"CREATE\s+(?:TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.`-]+)", re.IGNORECASE
+)
+_SQL_WITH: Final = re.compile(r"\bWITH\s*\(", re.IGNORECASE)
+_SQL_HINT: Final = re.compile(
+    rf"(?<![\w.`-])([\w.`-]+)\s*/\*\+\s*OPTIONS\s*\(((?:{_TEXT}|[^')*;])*)\)\s*\*/", re.IGNORECASE
+)
+_SQL_OPTION: Final = re.compile(rf"{_TEXT}|=")
+
 Section = dict[str, "str | Section"]
 """Settings, and sections of further settings."""
 
@@ -117,3 +130,36 @@ def variables(text: str) -> dict[str, str]:
             quoted = _QUOTED.fullmatch(match[2].strip())
             entries[match[1]] = quoted[2] if quoted else match[2].split(" #", 1)[0].strip()
     return entries
+
+
+def sql_settings(text: str) -> Section:
+    r"""Return what a script of Flink SQL sets, and below `tables` the options of each table that is one of Kafka's.
+
+    A hint at a table counts before its own options.
+
+    >>> sql_settings("SET 'a.b' = '1'; -- note\nCREATE TABLE t (id INT) WITH ('connector' = 'kafka', 'topic' = 'x');")
+    {'a.b': '1', 'tables': {'t': {'connector': 'kafka', 'topic': 'x'}}}
+    """
+    settings: Section = {}
+    tables: dict[str, dict[str, str]] = {}
+    for found in _SQL_STATEMENT.finditer(_SQL_COMMENT.sub(lambda one: one["text"] or " ", text)):
+        statement = found[0].strip()
+        said, table = _SQL_SET.fullmatch(statement), _SQL_TABLE.match(statement)
+        if said:
+            settings[_of_sql(said[1])] = _of_sql(said[2])
+        own = [(table[1], _SQL_WITH.split(statement)[-1])] if table else []
+        for name, options in own or _SQL_HINT.findall(statement):
+            tables.setdefault(name.replace("`", ""), {}).update(_options(options))
+    kept = {name: held for name, held in tables.items() if "kafka" in held.get("connector", "")}
+    return {**settings, "tables": {name: {**held} for name, held in kept.items()}} if kept else settings
+
+
+def _options(text: str) -> Iterator[tuple[str, str]]:
+    words = _SQL_OPTION.findall(text)
+    for at, word in enumerate(words[1:-1], 1):
+        if word == "=" != words[at - 1] and words[at + 1] != "=":
+            yield _of_sql(words[at - 1]), _of_sql(words[at + 1])
+
+
+def _of_sql(text: str) -> str:
+    return text[1:-1].replace("''", "'").strip() if text.startswith("'") else text

@@ -6,6 +6,7 @@ container's environment. The longest suffix of a name that the program knows is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -54,10 +55,26 @@ _INHERITED: Final = (
 _CLIENTS_ONLY: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
 """Settings that Spring passes to clients, but not to those of Streams. Docs: Spring Boot, Kafka Streams."""
 
+_CONNECTORS: Final = {"pulsar": "pulsar"}
+"""What SmallRye's connectors are called that are not Kafka's."""
+
 _SERVICES: Final = ("services",)
+
+_PREFIXES: Final = {"connect": frozenset(("connect",)), "streams": frozenset(("ksql",))}
+"""Prefixes that images and programs add to a part's settings, next to settings without it: Debezium's image of Connect,
+ksqlDB."""
+
+_CLUSTERS: Final = "clusters"
+"""MirrorMaker's list of clusters, whose names are prefixes of settings for one of them.
+
+Docs: Kafka, Geo-Replication, Configuring Geo-Replication.
+"""
 
 _SINGLE_PROGRAM: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
 """Parts of which a file configures only one, possibly in several places."""
+
+_TABLE: Final = re.compile(r"(connector|format|topic|topic-pattern)$|(properties|scan|key|value)\.")
+"""Settings of a table in Flink that say which one it is."""
 
 Path = tuple[str, ...]
 
@@ -105,7 +122,7 @@ def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False
         for path in innermost
         if path in labelled or _program(path) not in programs
     ]
-    return _joined(places) if section in _SINGLE_PROGRAM else places
+    return _joined(section, places) if section in _SINGLE_PROGRAM else places
 
 
 def _program(path: Path) -> Path:
@@ -113,17 +130,28 @@ def _program(path: Path) -> Path:
     return path[:2] if path[:1] == _SERVICES else ()
 
 
-def _joined(places: list[Place]) -> list[Place]:
-    """Return the places of one program, such as a source's and a sink's options, as one place if they agree."""
+def _joined(section: str, places: list[Place]) -> list[Place]:
+    """Return the places of one program, such as a source's and a sink's options, as one place if they agree.
+
+    Tables of Flink have a topic each. They belong to one job if at most one of them may be a sink.
+    """
+    is_one_job = section == "flink" and sum(not _is_source_table(place) for place in places) <= 1
     settings: dict[str, str] = {}
     for place in places:
-        if any(settings.get(name, value) != value for name, value in place.settings.items()):
-            return places
+        for name, value in place.settings.items():
+            is_other = settings.get(name, value) != value
+            if is_other and not (is_one_job and _TABLE.match(name) and name not in CHECKED_SETTINGS[section]):
+                return places
         settings |= place.settings
     joined = places[0] if places else Place()
     for place in places[1:]:
         joined = replace(joined.over(place), name="", path=())
     return [joined] if places else []
+
+
+def _is_source_table(place: Place) -> bool:
+    """Return whether the place has settings of a table that is read, as no sink has them."""
+    return any(name.startswith("scan.") or name == "properties.group.id" for name in place.settings)
 
 
 def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path, Place]:
@@ -139,11 +167,14 @@ def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path
         for entry, at in strong
         if is_exact(section, _name(entry, at)) and is_distinctive(section, _name(entry, at))
     }
-    splittable = [(entry, at) for entry, at in weak if _may_split(section, entry, at, distinctive)]
+    clusters = {
+        name.strip() for entry in entries if _name(entry, 0) == _CLUSTERS for name in entry.value.split(",")
+    }
+    splittable = [(entry, at) for entry, at in weak if _may_split(section, entry, at, distinctive, clusters)]
     if () in distinctive and not any_style:
         strong = [(entry, at) for entry, at in strong if at or is_exact(section, _name(entry, at))]
     groups: dict[Path, Place] = {}
-    order = {id(entry): at for at, entry in enumerate(entries)}
+    order = {id(entry): index for index, entry in enumerate(entries)}
     for entry, at in sorted([*strong, *splittable], key=lambda item: (item[1], order[id(item[0])])):
         name = _name(entry, at)
         _add(groups, _without_wrappers(entry.segments[:at]), known_name(section, name) or name, entry)
@@ -196,12 +227,12 @@ def _name(entry: Entry, index: int) -> str:
     return ".".join(entry.segments[index:])
 
 
-def _may_split(section: str, entry: Entry, index: int, distinctive: set[Path]) -> bool:
+def _may_split(section: str, entry: Entry, index: int, distinctive: set[Path], clusters: set[str]) -> bool:
     """Return whether a setting may start within a key: not next to settings with exact names."""
     between = entry.segments[entry.leaf : index]
+    labels = _ROLES.get(section, (frozenset(), frozenset()))[0] | _PREFIXES.get(section, frozenset())
     is_labelled = all(
-        set(tokens(segment)) & (_ROLES.get(section, (frozenset(), frozenset()))[0] | _WRAPPERS)
-        for segment in between
+        segment in clusters or set(tokens(segment)) & (labels | _WRAPPERS) for segment in between
     )
     return is_labelled or not any(
         entry.segments[: len(path)] == path for path in distinctive if len(path) <= entry.leaf
@@ -237,7 +268,8 @@ def _is_of_part(section: str, path: Path, group: Place) -> bool:
     if not path:
         return any(is_distinctive_alone(section, name) for name in group.settings)
     if path[:2] == ("mp", "messaging") and path[2:3] != ("connector",):
-        return "kafka" in group.settings.get("connector", "kafka")
+        connector = _CONNECTORS.get(section, "kafka")
+        return connector in group.settings.get("connector", connector)
     return any(is_distinctive(section, name) for name in group.settings)
 
 

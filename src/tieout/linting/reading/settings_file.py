@@ -14,7 +14,7 @@ from tieout.errors import SettingsFileError
 from tieout.linting.reading.entries import Documents, Entry, entries_of, is_variable, key_of
 from tieout.linting.reading.families import family_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
-from tieout.linting.reading.lines import flink_lines, properties, variables
+from tieout.linting.reading.lines import flink_lines, properties, sql_settings, variables
 from tieout.linting.reading.mentions import mentions, setting_in
 from tieout.linting.reading.places import Place, places_of
 from tieout.linting.reading.profiles import OF_FILE, selected
@@ -31,15 +31,18 @@ _FIRST_WITHOUT_LINES: Final = "2.0"
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
 _ORDERED: Final = (".properties", ".conf")
-_KNOWN_SUFFIXES: Final = (*_LINES, ".json", *_YAML, ".xml")
+_KNOWN_SUFFIXES: Final = (*_LINES, ".json", *_YAML, ".xml", ".sql")
 _IMPORT: Final = re.compile(
     r"(^|\.)(spring\.config\.(import|location|additional\.?location)|spring\.cloud\.config\.uri|spring\.application\.json"
-    r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom)(\.|\[|$)"
+    r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom|valuesfrom|valuefiles)(\.|\[|$)"
 )
 """Settings that import further settings, without dashes and underscores."""
 
-_LOWER_PRECEDENCE: Final = re.compile(r"(^|\.)(envfile|envfrom)(\.|\[|$)")
-"""Imports of variables that the file itself overrides. Docs: Compose Specification; Kubernetes, Container."""
+_LOWER_PRECEDENCE: Final = re.compile(r"(^|\.)(envfile|envfrom|valuesfrom|valuefiles)(\.|\[|$)")
+"""Imports of variables and of Helm's values that the file itself overrides.
+
+Docs: Compose Specification; Kubernetes, Container; Flux, HelmRelease; Argo CD, Helm.
+"""
 
 _JSON: Final = re.compile(r"(^|\.)spring\.application\.json$")
 
@@ -110,7 +113,7 @@ def read_settings(
     Raises:
         SettingsFileError: if it cannot be read, is of no known kind, or does not parse.
     """
-    kind = file.suffix or file.name
+    kind = ".env" if file.name.startswith(".env.") else file.suffix or file.name
     if kind not in _KNOWN_SUFFIXES:
         suffixes = ", ".join(_KNOWN_SUFFIXES)
         raise SettingsFileError(
@@ -240,6 +243,8 @@ def _parsed(file: str, kind: str, text: str, request: _Request) -> _Parsed:
         return _Parsed(json_trees(file, text))
     if kind == ".xml":
         return _Parsed([xml_tree(file, text)])
+    if kind == ".sql":
+        return _Parsed([sql_settings(text)])
     return _flink(file, text, request.versions) if request.section == "flink" else _yaml(file, text)
 
 

@@ -21,6 +21,9 @@ _IN_JSON: Final = re.compile(
     rf"(?P<before>:\s*)(?P<value>{_PLACEHOLDER}|\$\{{[^}}]*\}}|\$\([^)]*\)|<[^<>\"]+>|\$\w+|__\w+__)(?=\s*(?:[,}}\]\n]|$))"
 )
 _COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
+_TEXT: Final = r'(?P<text>"(?:\\.|[^"\\\n])*")'
+_ANY_COMMENT: Final = re.compile(rf"{_TEXT}|//[^\n]*|/\*(?:.*?\*/|.*)", re.DOTALL)
+_LAST_COMMA: Final = re.compile(rf"{_TEXT}|,(?=\s*[}}\]])")
 
 
 def yaml_of(text: str) -> tuple[str, bool]:
@@ -64,3 +67,14 @@ def json_of(text: str) -> str:
         return f'{match["before"]}"{value}"'
 
     return _IN_JSON.sub(quoted, _COMMENT.sub("", text))
+
+
+def strict_json_of(text: str) -> str:
+    """Return the text without comments and without commas behind a last value, as .NET and others read JSON.
+
+    >>> strict_json_of('{"a": "//b",} // c')
+    '{"a": "//b"} '
+    """
+    for left_out in (_ANY_COMMENT, _LAST_COMMA):
+        text = left_out.sub(lambda found: found["text"] or "", text)
+    return text

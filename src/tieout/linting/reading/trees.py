@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from tieout.errors import SettingsFileError
-from tieout.linting.reading.templates import json_of, yaml_of
+from tieout.linting.reading.templates import json_of, strict_json_of, yaml_of
 
 _MAX_NODES: Final = 20_000
 _TAG: Final = "tag:yaml.org,2002:"
@@ -126,10 +126,12 @@ def json_trees(file: str, text: str) -> list[Tree]:
 
 
 def _template_of_json(file: str, text: str, error: json.JSONDecodeError) -> Any:
-    try:
-        return json.loads(json_of(text))
-    except (json.JSONDecodeError, RecursionError):
-        raise SettingsFileError(f"{file}:{error.lineno}: not JSON: {error.msg}") from None
+    for prepared in (json_of(text), json_of(strict_json_of(text))):
+        try:
+            return json.loads(prepared)
+        except (json.JSONDecodeError, RecursionError):
+            continue
+    raise SettingsFileError(f"{file}:{error.lineno}: not JSON: {error.msg}") from None
 
 
 def _as_text(tree: Any) -> Any:

@@ -50,8 +50,11 @@ RULES: Final = (
         name="activemq_persistence",
         section="activemq",
         setting="persistent",
-        fires="`false`: non-persistent delivery",
-        holds=is_any("activemq", "persistent", "false"),
+        fires="`false`: non-persistent delivery; also of a broker with a `memoryPersistenceAdapter`",
+        holds=lambda pipeline: either(
+            is_any("activemq", "persistent", "false")(pipeline),
+            pipeline["activemq"].text("memoryPersistenceAdapter") is not None,
+        ),
         classes=(BreakClass.LOST,),
         cause=None,
         failure="the broker restarts, and what it held in memory is gone, a receipt or not",

@@ -1,0 +1,172 @@
+"""Columns that have one type in one Parquet or ORC file of a ledger and another type in another file.
+
+Programs choose a type for each file by itself. Pandas writes integers for a column in one file, floating-point numbers
+where a value is missing, and no type at all where every value is. Spark merges such files only where it loses nothing,
+and a union converts the values of one file to the type of another: `'04'` beside whole numbers becomes 4, another id.
+So the types are compared here, and each file is read with its own ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import orc, parquet
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    IntegralType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from tieout.engine.sources.inputs import Input, Inputs, Recast
+from tieout.engine.sources.paths import is_remote
+
+_SHOWN: Final = 80
+_WIDER: Final[tuple[tuple[tuple[type[DataType], ...], DataType], ...]] = (
+    ((IntegralType,), LongType()),
+    ((TimestampType, TimestampNTZType), TimestampType()),
+)
+"""Types that become one without another text or time: a time without a zone counts as one of UTC everywhere."""
+
+
+class TypesDifferError(Exception):
+    """Files that were read by themselves have a column in types that are not to be converted to each other."""
+
+
+def united(parts: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of all parts; a column that a part lacks is null there.
+
+    Raises:
+        TypesDifferError: where two parts have a column in different types, which Spark would convert.
+    """
+    types: dict[str, DataType] = {}
+    for part in parts:
+        for field in part.schema:
+            if not _is_alike(types.setdefault(field.name.lower(), field.dataType), field.dataType):
+                raise TypesDifferError(field.name)
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+
+def recast(rows: DataFrame, columns: Sequence[Recast]) -> DataFrame:
+    """Return the rows of a file with these columns in their new types."""
+    own = {name.lower(): name for name in rows.columns}
+    new = {}
+    for column in columns:
+        name = own[column.name]
+        value = F.col(f"`{name.replace('`', '``')}`") if column.has_values else F.lit(None)
+        new[name] = value.cast(column.kind)
+    return rows.withColumns(new) if new else rows
+
+
+def by_recast(files: Sequence[Input]) -> dict[tuple[Recast, ...], list[Input]]:
+    """Return the files in groups of which the same columns get another type; mostly one, of which none does."""
+    groups: dict[tuple[Recast, ...], list[Input]] = defaultdict(list)
+    for file in files:
+        groups[file.recast].append(file)
+    return groups
+
+
+def with_one_type(
+    inputs: Inputs,
+    file_format: str,
+    schema_of: Callable[[Input], StructType],
+    uses: Callable[[str], bool],
+) -> Inputs:
+    """Return the inputs with `recast` set so that each column has one type, or a fault where that would change values.
+
+    A column that the contract does not use is not read where its types differ. The type of a column without any value
+    says nothing. Whole numbers are read as the longest ones, and times with and without a zone as times.
+    """
+    types = {file: _types_of(schema_of(file)) for file in inputs.readable}
+    changed: dict[Input, list[Recast]] = defaultdict(list)
+    faults: dict[Input, str] = {}
+    for name in sorted({name for own in types.values() for name in own}):
+        kinds = {file: own[name] for file, own in types.items() if name in own}
+        if all(_is_alike(kind, next(iter(kinds.values()))) for kind in kinds.values()):
+            continue
+        valued = [
+            file for file in kinds if uses(name) and name not in _columns_without_value(file, file_format)
+        ]
+        common = _common([kinds[file] for file in valued])
+        wanted = common or kinds[valued[0]]
+        for file in [file for file, kind in kinds.items() if not _is_alike(kind, wanted)]:
+            if file in valued and common is None:
+                faults.setdefault(file, _fault(name, kinds[file], wanted, valued[0]))
+            else:
+                changed[file].append(Recast(name, kinds[file], wanted, file in valued))
+    files = [
+        replace(file, fault=faults.get(file, file.fault), recast=tuple(changed[file]))
+        for file in inputs.files
+    ]
+    return Inputs(tuple(files), inputs.missing)
+
+
+def _fault(name: str, found: DataType, wanted: DataType, other: Input) -> str:
+    shown, expected = found.simpleString()[:_SHOWN], wanted.simpleString()[:_SHOWN]
+    return f"expected column {name} as {expected}, as in {other.name}, found {shown}"
+
+
+def _types_of(schema: StructType) -> dict[str, DataType]:
+    return {field.name.lower(): field.dataType for field in schema}
+
+
+def _common(kinds: Sequence[DataType]) -> DataType | None:
+    """Return the type that all values can have without being changed, None where there is none; of no value a text's.
+
+    >>> _common([TimestampNTZType(), TimestampType()]), _common([LongType(), StringType()]), _common([])
+    (TimestampType(), None, StringType())
+    """
+    if all(_is_alike(kind, kinds[0]) for kind in kinds):
+        return kinds[0] if kinds else StringType()
+    return next((wide for narrow, wide in _WIDER if all(isinstance(kind, narrow) for kind in kinds)), None)
+
+
+def _is_alike(one: DataType, other: DataType) -> bool:
+    """Return whether the types are the same; objects are where the fields that both have are."""
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        known = _types_of(one)
+        return all(_is_alike(known.get(name, kind), kind) for name, kind in _types_of(other).items())
+    return one.simpleString() == other.simpleString()
+
+
+def _columns_without_value(file: Input, file_format: str) -> frozenset[str]:
+    """Return the columns of a local file in which its footer says that every value is null, in lower case."""
+    if is_remote(file.path):
+        return frozenset()
+    try:
+        with Path(file.path).open("rb") as opened:
+            if file_format == "orc":
+                found = orc.ORCFile(opened)
+                return frozenset(name.lower() for name in found.schema.names if found.nrows == 0)
+            return _parquet_columns_without_value(parquet.ParquetFile(opened))
+    except (OSError, pa.ArrowException):
+        return frozenset()
+
+
+def _parquet_columns_without_value(file: Any) -> frozenset[str]:
+    footer, schema = file.metadata, file.schema_arrow
+    if footer.num_rows == 0:
+        return frozenset(name.lower() for name in schema.names)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    untyped = {field.name.lower() for field in schema if pa.types.is_null(field.type)}
+    return frozenset(untyped) | {
+        footer.schema.column(place).path.lower()
+        for place in range(footer.num_columns)
+        if all(_is_null(group.column(place)) for group in groups)
+    }
+
+
+def _is_null(column: Any) -> bool:
+    known = column.statistics
+    return known is not None and known.has_null_count and known.null_count == column.num_values

@@ -1,0 +1,68 @@
+"""Rotated logs whose lines another file of the log begins with: rows that were handed over twice.
+
+`logrotate` with `copytruncate` copies a log and empties it afterwards; where emptying fails, or the files are collected
+in between, the log still has every line of its copy. The same is true of a backup or an archive of a log that grew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from tieout.encodings import opened_bytes
+from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.paths import is_remote
+
+_ROTATED: Final = re.compile(r"(\.\d+|-\d{8,10}|\.(?:old|orig|prev))?(\.(?:gz|bz2|zst))?$")
+"""What rotation, or whoever keeps a copy, writes behind a log's name."""
+_HEAD_BYTES: Final = 4096
+_CHUNK: Final = 1 << 20
+
+
+def rotated_copies(files: Sequence[Input], *, has_header: bool) -> tuple[tuple[str, str], ...]:
+    """Return the path of each file whose lines another one of the same log begins with, with that in words."""
+    logs: dict[str, list[Input]] = defaultdict(list)
+    for file in files:
+        if file.size and not is_remote(file.path):
+            logs[_ROTATED.sub("", file.path)].append(file)
+    return tuple(
+        (copy.path, f"{whole.name} begins with the lines of {copy.name}")
+        for members in logs.values()
+        if len(members) > 1
+        # In the order of their texts, a beginning comes right before what begins so.
+        for one, other in pairwise(sorted(members, key=lambda file: (_head(file), file.size)))
+        for copy, whole in _beginning(one, other, 2 if has_header else 1)
+    )
+
+
+def _head(file: Input) -> bytes:
+    try:
+        with opened_bytes(Path(file.path)) as content:
+            return content.read(_HEAD_BYTES)
+    except (OSError, EOFError):
+        return b""
+
+
+def _beginning(one: Input, other: Input, lines: int) -> Iterator[tuple[Input, Input]]:
+    """Give the file that the other one begins with, then that one; nothing of equal files or of too few lines."""
+    try:
+        with opened_bytes(Path(one.path)) as left, opened_bytes(Path(other.path)) as right:
+            seen = 0
+            while True:
+                a, b = left.read(_CHUNK), right.read(_CHUNK)
+                common = min(len(a), len(b))
+                if a[:common] != b[:common]:
+                    return
+                seen += a[:common].count(b"\n")
+                if len(a) != len(b):
+                    break
+                if not a:
+                    return
+    except (OSError, EOFError):
+        return
+    if seen >= lines:
+        yield (one, other) if len(a) < len(b) else (other, one)

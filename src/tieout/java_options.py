@@ -1,0 +1,31 @@
+"""Java's options for a Spark on this machine, by how much evidence it reads.
+
+How they were chosen: docs/decisions/small-windows-run-without-code-generation.md.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tieout.model import SMALL_BYTES
+
+QUICK_BYTES: Final = 8 * SMALL_BYTES
+"""Up to so much evidence, Java's optimising compiler costs a run more processor time than its code saves."""
+QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
+"""The option for Java's quick compiler (C1) alone."""
+
+
+def suits_quick_compiler(evidence_bytes: int | None) -> bool:
+    """Return whether the quick compiler suits a run: its evidence is small, or of unknown size, as most windows are."""
+    return evidence_bytes is None or evidence_bytes <= QUICK_BYTES
+
+
+def java_options_for(evidence_bytes: int | None) -> str:
+    """Return the options for a session that reads this many bytes, None if that is not known.
+
+    Little evidence makes little garbage, which one thread collects with the least work. For more, the collector with
+    the highest throughput is used: pauses do not matter here. Source: "Available Collectors" in Java's tuning guide.
+    """
+    is_small = evidence_bytes is not None and evidence_bytes <= SMALL_BYTES
+    collector = "-XX:+UseSerialGC" if is_small else "-XX:+UseParallelGC"
+    return f"{collector} {QUICK_COMPILER}" if suits_quick_compiler(evidence_bytes) else collector
