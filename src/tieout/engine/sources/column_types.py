@@ -1,9 +1,9 @@
-"""Columns that have one type in one Parquet or ORC file of a ledger and another type in another file.
+"""Columns that have different types in the Parquet or ORC files of one ledger.
 
-Programs choose a type for each file by itself. Pandas writes integers for a column in one file, floating-point numbers
-where a value is missing, and no type at all where every value is. Spark merges such files only where it loses nothing,
-and a union converts the values of one file to the type of another: `'04'` beside whole numbers becomes 4, another id.
-So the types are compared here, and each file is read with its own ones.
+Programs choose types per file. Pandas writes integers for a column in one file, floating-point numbers if a value is
+missing, and no type at all if all are. Spark merges such files only if that is lossless, and a union converts the
+values of one file to the type of another: `'04'` in a union with whole numbers becomes 4, another id. So the types are
+compared here, and each file is read with its own types.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WIDER: Final[tuple[tuple[tuple[type[DataType], ...], DataType], ...]] = (
     ((IntegralType,), LongType()),
     ((TimestampType, TimestampNTZType), TimestampType()),
 )
-"""Types that become one without another text or time: a time without a zone counts as one of UTC everywhere."""
+"""Types that can be merged without changing a text or time: a time without a zone is in UTC everywhere."""
 
 
 class TypesDifferError(Exception):
@@ -48,7 +48,7 @@ def united(parts: Sequence[DataFrame]) -> DataFrame:
     """Return the rows of all parts; a column that a part lacks is null there.
 
     Raises:
-        TypesDifferError: where two parts have a column in different types, which Spark would convert.
+        TypesDifferError: if two parts have a column in different types, which Spark would convert.
     """
     types: dict[str, DataType] = {}
     for part in parts:
@@ -60,17 +60,17 @@ def united(parts: Sequence[DataFrame]) -> DataFrame:
 
 def recast(rows: DataFrame, columns: Sequence[Recast]) -> DataFrame:
     """Return the rows of a file with these columns in their new types."""
-    own = {name.lower(): name for name in rows.columns}
-    new = {}
+    source_names = {name.lower(): name for name in rows.columns}
+    recast_columns = {}
     for column in columns:
-        name = own[column.name]
+        name = source_names[column.name]
         value = F.col(f"`{name.replace('`', '``')}`") if column.has_values else F.lit(None)
-        new[name] = value.cast(column.kind)
-    return rows.withColumns(new) if new else rows
+        recast_columns[name] = value.cast(column.kind)
+    return rows.withColumns(recast_columns) if recast_columns else rows
 
 
 def by_recast(files: Sequence[Input]) -> dict[tuple[Recast, ...], list[Input]]:
-    """Return the files in groups of which the same columns get another type; mostly one, of which none does."""
+    """Return the files grouped by the columns that get another type; usually one group without any."""
     groups: dict[tuple[Recast, ...], list[Input]] = defaultdict(list)
     for file in files:
         groups[file.recast].append(file)
@@ -83,28 +83,28 @@ def with_one_type(
     schema_of: Callable[[Input], StructType],
     uses: Callable[[str], bool],
 ) -> Inputs:
-    """Return the inputs with `recast` set so that each column has one type, or a fault where that would change values.
+    """Return the inputs with `recast` set so that each column has one type, or a fault if that would change values.
 
-    A column that the contract does not use is not read where its types differ. The type of a column without any value
-    says nothing. Whole numbers are read as the longest ones, and times with and without a zone as times.
+    A column that the contract does not use is not read if its types differ. The type of a column without values is
+    ignored. Whole numbers are read as the longest type, and times with and without a zone as times.
     """
     types = {file: _types_of(schema_of(file)) for file in inputs.readable}
     changed: dict[Input, list[Recast]] = defaultdict(list)
     faults: dict[Input, str] = {}
-    for name in sorted({name for own in types.values() for name in own}):
-        kinds = {file: own[name] for file, own in types.items() if name in own}
+    for name in sorted({name for file_types in types.values() for name in file_types}):
+        kinds = {file: file_types[name] for file, file_types in types.items() if name in file_types}
         if all(_is_alike(kind, next(iter(kinds.values()))) for kind in kinds.values()):
             continue
-        valued = [
+        with_values = [
             file for file in kinds if uses(name) and name not in _columns_without_value(file, file_format)
         ]
-        common = _common([kinds[file] for file in valued])
-        wanted = common or kinds[valued[0]]
-        for file in [file for file, kind in kinds.items() if not _is_alike(kind, wanted)]:
-            if file in valued and common is None:
-                faults.setdefault(file, _fault(name, kinds[file], wanted, valued[0]))
+        common = _common([kinds[file] for file in with_values])
+        target = common or kinds[with_values[0]]
+        for file in [file for file, kind in kinds.items() if not _is_alike(kind, target)]:
+            if file in with_values and common is None:
+                faults.setdefault(file, _fault(name, kinds[file], target, with_values[0]))
             else:
-                changed[file].append(Recast(name, kinds[file], wanted, file in valued))
+                changed[file].append(Recast(name, kinds[file], target, file in with_values))
     files = [
         replace(file, fault=faults.get(file, file.fault), recast=tuple(changed[file]))
         for file in inputs.files
@@ -112,8 +112,8 @@ def with_one_type(
     return Inputs(tuple(files), inputs.missing)
 
 
-def _fault(name: str, found: DataType, wanted: DataType, other: Input) -> str:
-    shown, expected = found.simpleString()[:_SHOWN], wanted.simpleString()[:_SHOWN]
+def _fault(name: str, actual: DataType, target: DataType, other: Input) -> str:
+    shown, expected = actual.simpleString()[:_SHOWN], target.simpleString()[:_SHOWN]
     return f"expected column {name} as {expected}, as in {other.name}, found {shown}"
 
 
@@ -122,7 +122,7 @@ def _types_of(schema: StructType) -> dict[str, DataType]:
 
 
 def _common(kinds: Sequence[DataType]) -> DataType | None:
-    """Return the type that all values can have without being changed, None where there is none; of no value a text's.
+    """Return a type to which all can be converted without changing values, or None; text if there are no types.
 
     >>> _common([TimestampNTZType(), TimestampType()]), _common([LongType(), StringType()]), _common([])
     (TimestampType(), None, StringType())
@@ -132,16 +132,16 @@ def _common(kinds: Sequence[DataType]) -> DataType | None:
     return next((wide for narrow, wide in _WIDER if all(isinstance(kind, narrow) for kind in kinds)), None)
 
 
-def _is_alike(one: DataType, other: DataType) -> bool:
-    """Return whether the types are the same; objects are where the fields that both have are."""
-    if isinstance(one, StructType) and isinstance(other, StructType):
-        known = _types_of(one)
-        return all(_is_alike(known.get(name, kind), kind) for name, kind in _types_of(other).items())
-    return one.simpleString() == other.simpleString()
+def _is_alike(first: DataType, other: DataType) -> bool:
+    """Return whether the types are the same; for objects, whether the types of their common fields are."""
+    if isinstance(first, StructType) and isinstance(other, StructType):
+        fields = _types_of(first)
+        return all(_is_alike(fields.get(name, kind), kind) for name, kind in _types_of(other).items())
+    return first.simpleString() == other.simpleString()
 
 
 def _columns_without_value(file: Input, file_format: str) -> frozenset[str]:
-    """Return the columns of a local file in which its footer says that every value is null, in lower case."""
+    """Return the columns of a local file, in lower case, of which all values are null according to its footer."""
     if is_remote(file.path):
         return frozenset()
     try:

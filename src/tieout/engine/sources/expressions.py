@@ -275,7 +275,7 @@ def _advice(text: str, place: str, names: Sequence[str]) -> str:
 
 
 def _advice_on_folders(source: DataFrame, text: str) -> str:
-    """Return what to do where a column is in the names of the folders alone, as Hive and Spark partition tables."""
+    """Return advice for a column that is only in folder names, as in Hive's and Spark's partitioned tables."""
     folders = "\n".join(source.inputFiles())
     found = next((path for path in paths_of(text) if f"/{path}=" in folders), None)
     return "" if found is None else f"; {_OF_FOLDERS.format(found)}"

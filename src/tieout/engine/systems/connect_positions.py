@@ -83,7 +83,7 @@ def source_position(
 
 
 def is_answer(content: bytes) -> bool:
-    """Return whether a file holds an object of JSON: an answer of the REST interface, and no worker's own file."""
+    """Return whether a file is a JSON object: an answer of the REST interface, not a worker's own file."""
     return content.lstrip().startswith(b"{")
 
 
@@ -94,22 +94,22 @@ def answered_positions(content: bytes, connector: str) -> list[tuple[bytes, byte
     [(b'["src", {"filename": "/in"}]', b'{"position": 30}')]
 
     Raises:
-        FormatError: where it is another answer, such as an error.
+        FormatError: if it is another answer, such as an error.
     """
     fields = json_object(_text(content, "answer"))
     offsets = fields.get("offsets")
     if not isinstance(offsets, list):
-        told = ", ".join(sorted(fields)[:5])[:80] or "none"
+        names = ", ".join(sorted(fields)[:5])[:80] or "none"
         raise FormatError(
-            f"expected the answer to GET /connectors/{connector}/offsets, an object with offsets, found fields {told}"
+            f"expected the answer to GET /connectors/{connector}/offsets, an object with offsets, found fields {names}"
         )
-    found: list[tuple[bytes, bytes | None]] = []
-    for one in offsets:
-        if not isinstance(one, dict) or "partition" not in one or "offset" not in one:
+    positions: list[tuple[bytes, bytes | None]] = []
+    for each in offsets:
+        if not isinstance(each, dict) or "partition" not in each or "offset" not in each:
             raise FormatError("expected partition and offset of each position, found another")
-        value = None if one["offset"] is None else json.dumps(one["offset"]).encode()
-        found.append((json.dumps([connector, one["partition"]]).encode(), value))
-    return found
+        value = None if each["offset"] is None else json.dumps(each["offset"]).encode()
+        positions.append((json.dumps([connector, each["partition"]]).encode(), value))
+    return positions
 
 
 def _text(content: bytes, name: str) -> str:

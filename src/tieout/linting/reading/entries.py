@@ -116,7 +116,7 @@ def _filled_in(tree: dict[str, Any], written: str) -> Iterator[tuple[str, Any]]:
 
 
 def _inline(name: str, value: Any) -> Tree | None:
-    """Return the settings that a variable holds as a text, which stand where it does."""
+    """Return the settings in a variable's text, which belong to the same place as the variable."""
     if name == _JSON_OF_SPRING:
         return _json_in(value)
     if name != _LINES_OF_FLINK or not isinstance(value, str):

@@ -133,32 +133,40 @@ def variables(text: str) -> dict[str, str]:
 
 
 def sql_settings(text: str) -> Section:
-    r"""Return what a script of Flink SQL sets, and below `tables` the options of each table that is one of Kafka's.
+    r"""Return the settings of a Flink SQL script, and below `tables` the options of each Kafka table.
 
-    A hint at a table counts before its own options.
+    A table's hints override its own options.
 
     >>> sql_settings("SET 'a.b' = '1'; -- note\nCREATE TABLE t (id INT) WITH ('connector' = 'kafka', 'topic' = 'x');")
     {'a.b': '1', 'tables': {'t': {'connector': 'kafka', 'topic': 'x'}}}
     """
     settings: Section = {}
     tables: dict[str, dict[str, str]] = {}
-    for found in _SQL_STATEMENT.finditer(_SQL_COMMENT.sub(lambda one: one["text"] or " ", text)):
-        statement = found[0].strip()
-        said, table = _SQL_SET.fullmatch(statement), _SQL_TABLE.match(statement)
-        if said:
-            settings[_of_sql(said[1])] = _of_sql(said[2])
-        own = [(table[1], _SQL_WITH.split(statement)[-1])] if table else []
-        for name, options in own or _SQL_HINT.findall(statement):
+    for match in _SQL_STATEMENT.finditer(_SQL_COMMENT.sub(lambda piece: piece["text"] or " ", text)):
+        statement = match[0].strip()
+        assignment, table = _SQL_SET.fullmatch(statement), _SQL_TABLE.match(statement)
+        if assignment:
+            settings[_of_sql(assignment[1])] = _of_sql(assignment[2])
+        own_options = [(table[1], _SQL_WITH.split(statement)[-1])] if table else []
+        for name, options in own_options or _SQL_HINT.findall(statement):
             tables.setdefault(name.replace("`", ""), {}).update(_options(options))
-    kept = {name: held for name, held in tables.items() if "kafka" in held.get("connector", "")}
-    return {**settings, "tables": {name: {**held} for name, held in kept.items()}} if kept else settings
+    kafka_tables = {
+        name: table_options
+        for name, table_options in tables.items()
+        if "kafka" in table_options.get("connector", "")
+    }
+    return (
+        {**settings, "tables": {name: {**table_options} for name, table_options in kafka_tables.items()}}
+        if kafka_tables
+        else settings
+    )
 
 
 def _options(text: str) -> Iterator[tuple[str, str]]:
-    words = _SQL_OPTION.findall(text)
-    for at, word in enumerate(words[1:-1], 1):
-        if word == "=" != words[at - 1] and words[at + 1] != "=":
-            yield _of_sql(words[at - 1]), _of_sql(words[at + 1])
+    symbols = _SQL_OPTION.findall(text)
+    for index, symbol in enumerate(symbols[1:-1], 1):
+        if symbol == "=" != symbols[index - 1] and symbols[index + 1] != "=":
+            yield _of_sql(symbols[index - 1]), _of_sql(symbols[index + 1])
 
 
 def _of_sql(text: str) -> str:

@@ -56,7 +56,7 @@ _CLIENTS_ONLY: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "co
 """Settings that Spring passes to clients, but not to those of Streams. Docs: Spring Boot, Kafka Streams."""
 
 _CONNECTORS: Final = {"pulsar": "pulsar"}
-"""What SmallRye's connectors are called that are not Kafka's."""
+"""The names of SmallRye's connectors for systems other than Kafka."""
 
 _SERVICES: Final = ("services",)
 
@@ -74,7 +74,7 @@ _SINGLE_PROGRAM: Final = ("connect", "streams", "flink", "spark", "storm", "puls
 """Parts of which a file configures only one, possibly in several places."""
 
 _TABLE: Final = re.compile(r"(connector|format|topic|topic-pattern)$|(properties|scan|key|value)\.")
-"""Settings of a table in Flink that say which one it is."""
+"""Settings of a Flink table that identify it."""
 
 Path = tuple[str, ...]
 
@@ -150,7 +150,7 @@ def _joined(section: str, places: list[Place]) -> list[Place]:
 
 
 def _is_source_table(place: Place) -> bool:
-    """Return whether the place has settings of a table that is read, as no sink has them."""
+    """Return whether the place has settings that only a source table has."""
     return any(name.startswith("scan.") or name == "properties.group.id" for name in place.settings)
 
 

@@ -70,11 +70,11 @@ def json_of(text: str) -> str:
 
 
 def strict_json_of(text: str) -> str:
-    """Return the text without comments and without commas behind a last value, as .NET and others read JSON.
+    """Return the text without comments and trailing commas, as .NET and others read JSON.
 
     >>> strict_json_of('{"a": "//b",} // c')
     '{"a": "//b"} '
     """
-    for left_out in (_ANY_COMMENT, _LAST_COMMA):
-        text = left_out.sub(lambda found: found["text"] or "", text)
+    for pattern in (_ANY_COMMENT, _LAST_COMMA):
+        text = pattern.sub(lambda match: match["text"] or "", text)
     return text
