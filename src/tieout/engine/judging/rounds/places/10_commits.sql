@@ -22,10 +22,10 @@ SELECT n.topic, n."partition", n.leader_epoch, min(e.first) AS begins
 FROM (
     SELECT topic, "partition", leader_epoch FROM commits WHERE leader_epoch IS NOT NULL
     UNION
-    SELECT topic, "partition", leader_epoch FROM keyed_deliveries
+    SELECT topic, "partition", leader_epoch FROM deliveries
     WHERE leader_epoch IS NOT NULL AND EXISTS (FROM leader_epochs)
     UNION
-    SELECT topic, "partition", leader_epoch FROM keyed_reads
+    SELECT topic, "partition", leader_epoch FROM reads
     WHERE leader_epoch IS NOT NULL AND EXISTS (FROM leader_epochs)
 ) AS n
 JOIN leader_epochs AS e
