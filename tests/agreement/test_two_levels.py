@@ -28,7 +28,7 @@ from tests.oracle.varying import VARIATIONS, Variation
 from tieout.engine.keys import POSITION
 from tieout.engine.prematch import bucket_scan, prematching, remainder
 from tieout.engine.prematch.comparing import compare
-from tieout.engine.prematch.fingerprint import Side, Widths
+from tieout.engine.prematch.fingerprint import LedgerRows, Widths
 from tieout.engine.prematch.log_bounds import bounds_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
@@ -450,7 +450,7 @@ def _eligible() -> Iterator[RandomHistory]:
                 yield history
 
 
-def _left(
+def _remaining(
     spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths
 ) -> tuple[Scope, remainder.Remainder] | None:
     """Return what the first level leaves of histories that share all but their rows; None where it is not for them."""
@@ -459,12 +459,14 @@ def _left(
     if not prematching.is_eligible(scope.contract, present):
         return None
     sides = {
-        ledger: Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, L, D) if ledger in present
+        ledger: LedgerRows(scope.rows(ledger), present[ledger], {})
+        for ledger in (P, L, D)
+        if ledger in present
     }
     compared = compare(scope.contract, WINDOW, sides, widths)
-    found = remainder.remainder_of(scope, compared, lambda _step: None, most=float("inf"))
+    found = remainder.remainder_of(scope, compared, lambda _step: None, max_share=float("inf"))
     assert found is not None
-    return prematching.left_over(scope, compared, found, _bounds(scope)), found
+    return prematching.scope_of_remainder(scope, compared, found, _bounds(scope)), found
 
 
 def _orders_across_partitions(history: RandomHistory) -> bool:
@@ -480,21 +482,21 @@ def _bounds(scope: Scope) -> DataFrame | None:
     return bounds_of(scope) if L in scope.evidence else None
 
 
-def _doubted(found: remainder.Remainder) -> set[int]:
+def _unclean(found: remainder.Remainder) -> set[int]:
     """Return the numbers of the histories that are not all clean."""
     assert found.unclean is not None
     return {number for row in found.unclean.collect() if (number := number_of(row["topic"])) is not None}
 
 
-def _settled(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> set[int]:
-    """Return the places of the histories of which prematch leaves nothing."""
+def _clean(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> set[int]:
+    """Return the places of the histories whose messages are all clean."""
     found: set[int] = set()
     for batch in batches(histories):
         with suited_to(spark, is_small=True):
-            left = _left(spark, batch.histories, widths)
-            assert left is not None
-            doubted = _doubted(left[1])
-        found |= {place for number, place in enumerate(batch.places) if number not in doubted}
+            remaining = _remaining(spark, batch.histories, widths)
+            assert remaining is not None
+            unclean = _unclean(remaining[1])
+        found |= {place for number, place in enumerate(batch.places) if number not in unclean}
     return found
 
 
@@ -508,15 +510,15 @@ def _settled(spark: SparkSession, histories: Sequence[RandomHistory], widths: Wi
     ],
     ids=["plain", "transactional", "with a log"],
 )
-def test_no_trap_is_settled(
+def test_no_trap_is_clean(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     terms: dict[str, Any],
     ledgers: tuple[Ledger, ...],
     twists: tuple[Twist, ...],
 ) -> None:
-    """What a single twist leaves is doubted wherever it happens; without a twist most is settled."""
-    # A log's ends are left to the rules where any of its topics has something to look at: that is no doubt of theirs.
+    """What a single twist leaves is not clean wherever it happens; without a twist most is clean."""
+    # A log's ends remain where any of its topics has a message that is not clean: they may be clean.
     monkeypatch.setattr(remainder, "ends_of_log", lambda scope: scope.rows(L).select(*POSITION).limit(0))
     plain = [_twisted(Random(f"plain/{n}"), [], ledgers, terms, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
     traps = [
@@ -525,10 +527,10 @@ def test_no_trap_is_settled(
         for n in range(2)
     ]
 
-    settled = _settled(spark, plain + traps, Widths())
+    clean = _clean(spark, plain + traps, Widths())
 
-    assert [traps[place - len(plain)].name for place in settled if place >= len(plain)] == []
-    assert len(settled) >= 3, (
+    assert [traps[place - len(plain)].name for place in clean if place >= len(plain)] == []
+    assert len(clean) >= 3, (
         "a pipeline without faults may still be late or slow to commit, but mostly is neither"
     )
 
@@ -559,10 +561,10 @@ def test_what_is_left_has_the_statement_of_the_whole(
         for widths, few_buckets in tried:
             monkeypatch.setattr(bucket_scan, "FEW_BUCKETS", few_buckets)
             with suited_to(spark, is_small=True):
-                left = _left(spark, batch.histories, widths)
-                if left is None:
+                remaining = _remaining(spark, batch.histories, widths)
+                if remaining is None:
                     break
-                found = statements_of(left[0], batch.histories)
+                found = statements_of(remaining[0], batch.histories)
                 whole = whole or statements_of(scope_together(spark, batch.histories), batch.histories)
             compared += len(batch.places)
             wrong |= {

@@ -38,7 +38,7 @@ from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import RANGES, RandomHistory, draw_setting, history_in
 
 from tieout.engine.prematch import prematching
-from tieout.engine.prematch.by_id import left_by_id, odd_ids, pairs_of
+from tieout.engine.prematch.by_id import pairs_of, scope_of_remaining_ids, unclean_ids
 from tieout.engine.prematch.fingerprint import Widths
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
@@ -101,15 +101,15 @@ def _faulty() -> Iterator[RandomHistory]:
                 yield _without(history, {D: _OF_OUTPUT, P: of_sends})
 
 
-def _left(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> Scope:
+def _remaining(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> Scope:
     scope = scope_together(spark, histories)
     present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
     assert prematching.is_eligible_by_id(scope.contract, present)
     assert not prematching.is_eligible(scope.contract, present)
     pairs = pairs_of(scope, widths)
-    odd = odd_ids(scope, pairs, float("inf"))
-    assert odd is not None
-    found = left_by_id(scope, pairs, odd, _bounds(scope))
+    unclean = unclean_ids(scope, pairs, float("inf"))
+    assert unclean is not None
+    found = scope_of_remaining_ids(scope, pairs, unclean, _bounds(scope))
     assert found is not None
     return found
 
@@ -124,11 +124,11 @@ def test_what_is_left_has_the_statement_of_the_whole(
     wrong, clean = {}, 0
     for batch, widths in zip(batches(histories), cycle(_WIDTHS), strict=False):
         with suited_to(spark, is_small=True):
-            left = _left(spark, batch.histories, widths)
-            found = statements_of(left, batch.histories)
+            remaining = _remaining(spark, batch.histories, widths)
+            found = statements_of(remaining, batch.histories)
             whole = statements_of(scope_together(spark, batch.histories), batch.histories)
-            assert left.clean is not None
-            clean += left.clean.rows[P].count()
+            assert remaining.clean is not None
+            clean += remaining.clean.rows[P].count()
         wrong |= {
             f"{history.name}, {widths}": _differences(one, other)
             for history, one, other in zip(batch.histories, found, whole, strict=True)
@@ -146,10 +146,10 @@ def test_a_nameless_effect_may_be_a_copy_of_a_quiet_message(spark: SparkSession)
     history = _without(_history(rows, {}), {D: _OF_OUTPUT})
 
     with suited_to(spark, is_small=True):
-        left = _left(spark, [history], Widths())
-        found = statements_of(left, [history])
+        remaining = _remaining(spark, [history], Widths())
+        found = statements_of(remaining, [history])
         whole = statements_of(scope_together(spark, [history]), [history])
 
     assert found == whole
-    assert left.rows(P).filter("offset = 3").isEmpty()
+    assert remaining.rows(P).filter("offset = 3").isEmpty()
     assert whole[0]["verdict"] == "UNKNOWN"

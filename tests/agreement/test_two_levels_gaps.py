@@ -1,4 +1,4 @@
-"""What the log lacks, or has too much, next to the offsets that a window judges: told alike by both levels.
+"""What the log lacks, or has too much, next to the offsets that a window judges: found alike by both levels.
 
 Most messages are clean, so that the rules see few of the log's rows and learn of the others by their counts alone.
 """
@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from pyspark.sql import SparkSession
-from tests.agreement.test_two_levels import D, L, P, Rows, _left
+from tests.agreement.test_two_levels import D, L, P, Rows, _remaining
 from tests.agreement.test_two_levels_traps import UNSTAMPED, _history
 from tests.engine.histories import GRACE_END, WINDOW
 from tests.engine.judging import scope_together, statements_of
@@ -96,11 +96,11 @@ def test_what_lies_next_to_the_judged_offsets(spark: SparkSession) -> None:
     """It is found as by judging every row, and most rows are judged by nobody."""
     histories = [_history(rows, {"guarantee": "at_least_once"}, UNSTAMPED) for rows, *_ in CASES.values()]
     with suited_to(spark, is_small=True):
-        left = _left(spark, histories, Widths())
-        assert left is not None
-        assert left[1].rows is not None
-        assert left[1].rows[L].count() < COUNT * len(CASES) / 2
-        found = statements_of(left[0], histories)
+        remaining = _remaining(spark, histories, Widths())
+        assert remaining is not None
+        assert remaining[1].rows is not None
+        assert remaining[1].rows[L].count() < COUNT * len(CASES) / 2
+        found = statements_of(remaining[0], histories)
         whole = statements_of(scope_together(spark, histories), histories)
 
     for (name, (_, verdict, gap)), first, second in zip(CASES.items(), found, whole, strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.agreement.test_two_levels import EPOCH, STAMP, C, D, L, P, Rows, _left
+from tests.agreement.test_two_levels import EPOCH, STAMP, C, D, L, P, Rows, _remaining
 from tests.engine.histories import GRACE_END, WINDOW, contract_for
 from tests.engine.judging import scope_together, statements_of
 from tests.oracle.history import OracleCoverage
@@ -144,10 +144,10 @@ def test_what_quiet_messages_show_together(
 ) -> None:
     """It is found as by judging every row, with the same proof."""
     with suited_to(spark, is_small=True):
-        left = _left(spark, [history], Widths())
-        assert left is not None
-        assert left[1].rows is None, "nothing but the whole is out of order"
-        found = statements_of(left[0], [history])
+        remaining = _remaining(spark, [history], Widths())
+        assert remaining is not None
+        assert remaining[1].rows is None, "nothing but the whole is out of order"
+        found = statements_of(remaining[0], [history])
         whole = scope_together(spark, [history])
         assert found == statements_of(whole, [history])
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tests.engine.histories import load_case
 from tests.engine.judging import NOW, engine_statements, scope_of
 
-from tieout.engine.prematch.fingerprint import Side, compared_columns, hashed
+from tieout.engine.prematch.fingerprint import LedgerRows, compared_columns, hashed
 from tieout.engine.reconciling import reconciled
 from tieout.engine.statement.coverage import limits_of
 from tieout.model import Ledger
@@ -83,7 +83,7 @@ def test_the_first_level_leaves_what_a_file_lacks_to_the_rules(spark: SparkSessi
     case = _case([], [dict(row, pos=f"0/{n}") for n, row in enumerate(rows)])
     scope = scope_of(spark, case, case.rows, case.present)
     delivered = scope.evidence[Ledger.DELIVERED]
-    side = Side(delivered.rows, delivered.present, {})
+    side = LedgerRows(delivered.rows, delivered.present, {})
 
     found = hashed(
         side, Ledger.DELIVERED, case.contract, compared_columns({Ledger.DELIVERED: delivered.present})
@@ -101,9 +101,9 @@ def test_the_statement_says_of_how_many_rows_a_content_is_unknown(spark: SparkSe
     scope = scope_of(spark, case, case.rows, case.present)
     sent = scope.evidence[Ledger.PRODUCED]
     coverage = replace(sent.coverage, unknown=(("key_hash", 1), ("header_hash", 1)), rows=3)
-    told = replace(scope, evidence={**scope.evidence, Ledger.PRODUCED: replace(sent, coverage=coverage)})
+    stated = replace(scope, evidence={**scope.evidence, Ledger.PRODUCED: replace(sent, coverage=coverage)})
 
-    assert limits_of(told, {}) == [
+    assert limits_of(stated, {}) == [
         "produced: key_hash is unknown in 1 of 3 rows: there CORRUPTED_KEY is not judged"
     ]
     assert limits_of(scope, {}) == []

@@ -1,4 +1,4 @@
-"""What is left next to odd positions is what walking along the offsets would find."""
+"""The neighbours of unclean positions are those that a walk along the offsets finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_at, left_of
+from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_at, remaining_positions
 
 Place = tuple[str | None, int]
 Known = dict[Place, dict[int | None, bool]]
@@ -19,17 +19,24 @@ def _found(
     spark: SparkSession, known: Known, forced: set[tuple[Place, int | None]] | None
 ) -> set[tuple[Any, ...]]:
     rows = [(*place, offset, clean) for place, marks in known.items() for offset, clean in marks.items()]
-    told = None
+    forced_rows = None
     if forced is not None:
-        told = spark.createDataFrame([(*place, offset) for place, offset in forced], SCHEMA.rsplit(",", 1)[0])
-    found = [tuple(row) for row in left_of(_marks(spark.createDataFrame(rows, SCHEMA)), told).collect()]
+        forced_rows = spark.createDataFrame(
+            [(*place, offset) for place, offset in forced], SCHEMA.rsplit(",", 1)[0]
+        )
+    found = [
+        tuple(row)
+        for row in remaining_positions(_marks(spark.createDataFrame(rows, SCHEMA)), forced_rows).collect()
+    ]
     assert len(found) == len(set(found))
     return set(found)
 
 
 def _marks(positions: DataFrame) -> DataFrame:
-    bits = {f"standing{way}": bit for way, bit in bits_at(F.col("offset")).items()}
-    bits |= {f"odd{way}": bit for way, bit in bits_at(F.col("offset"), ~F.col("is_clean")).items()}
+    bits = {f"present{direction}": bit for direction, bit in bits_at(F.col("offset")).items()}
+    bits |= {
+        f"unclean{direction}": bit for direction, bit in bits_at(F.col("offset"), ~F.col("is_clean")).items()
+    }
     known = positions.repartition(3).withColumns(bits)
     return known.withColumn("eight", F.shiftright("offset", EIGHT_BITS))
 
@@ -39,11 +46,11 @@ def _walked(known: Known, forced: set[tuple[Place, int | None]]) -> set[tuple[An
     found = set()
     for place, marks in known.items():
         order = sorted(marks, key=lambda offset: (offset is not None, offset or 0))
-        odd = [not marks[offset] or (place, offset) in forced for offset in order]
+        unclean = [not marks[offset] or (place, offset) in forced for offset in order]
         for number, offset in enumerate(order):
-            is_left = any(odd[max(number - 1, 0) : number + 2])
-            if is_left or offset == 0:
-                found.add((*place, offset, odd[number], is_left))
+            is_remaining = any(unclean[max(number - 1, 0) : number + 2])
+            if is_remaining or offset == 0:
+                found.add((*place, offset, unclean[number], is_remaining))
     return found
 
 
@@ -59,7 +66,7 @@ def _drawn(rng: Random) -> Known:
     return known
 
 
-def test_what_stands_next_to_odd_positions_is_left(spark: SparkSession) -> None:
+def test_neighbours_of_unclean_positions_remain(spark: SparkSession) -> None:
     """Within a span, across spans, over gaps, in every partition for itself; and position 0 where there is one."""
     rng = Random(11)  # noqa: S311 - repeatable, not secret
     for _ in range(12):
@@ -67,19 +74,19 @@ def test_what_stands_next_to_odd_positions_is_left(spark: SparkSession) -> None:
         assert _found(spark, known, None) == _walked(known, set())
 
 
-def test_forced_positions_are_odd_where_they_stand(spark: SparkSession) -> None:
+def test_forced_positions_are_unclean_where_they_exist(spark: SparkSession) -> None:
     """A forced position that no row is at changes nothing, and is no neighbour."""
     rng = Random(12)  # noqa: S311 - repeatable, not secret
     for _ in range(6):
         known = _drawn(rng)
-        standing = [(place, offset) for place, marks in known.items() for offset in marks]
-        absent = {(("a", 0), 5_000_000), (("b", 0), 3), (("a", 1), 30)} - set(standing)
-        forced = set(rng.sample(standing, min(5, len(standing)))) | absent
+        present = [(place, offset) for place, marks in known.items() for offset in marks]
+        absent = {(("a", 0), 5_000_000), (("b", 0), 3), (("a", 1), 30)} - set(present)
+        forced = set(rng.sample(present, min(5, len(present)))) | absent
         assert _found(spark, known, forced) == _walked(known, forced)
 
 
-def test_a_full_span_is_told_from_both_sides(spark: SparkSession) -> None:
-    """Every bit of two spans is set, and only the last of the one and the first of the other are odd."""
-    for odd in (31, 32, 0, 63):
-        known: Known = {("a", 0): {offset: offset != odd for offset in range(64)}}
+def test_a_full_span_is_read_from_both_sides(spark: SparkSession) -> None:
+    """Every bit of two spans is set, and only the last of the one and the first of the other are unclean."""
+    for unclean in (31, 32, 0, 63):
+        known: Known = {("a", 0): {offset: offset != unclean for offset in range(64)}}
         assert _found(spark, known, None) == _walked(known, set())

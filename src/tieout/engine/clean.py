@@ -34,20 +34,20 @@ class Clean:
     """The clean messages of a window, which are not among the rows that the rules read.
 
     `rows` are their rows in each ledger, not materialised. `placed` are their output rows with the positions and keys
-    of their sends, where the output has no positions, else None. `told` are tables of a bucket, by the names of
-    `judging.canonical`. `roomy` are the session's settings for a scan of all rows.
+    of their sends, where the output has no positions, else None. `facts` are tables of a bucket, by the names of
+    `judging.canonical`. `scan_settings` are the session's settings for a scan of all rows.
     """
 
     sums: Sums
     rows: Mapping[Ledger, DataFrame]
-    told: Mapping[str, DataFrame]
-    roomy: Mapping[str, str]
+    facts: Mapping[str, DataFrame]
+    scan_settings: Mapping[str, str]
     placed: DataFrame | None = None
 
     def tables(self) -> dict[str, DataFrame]:
         """Return the tables of a bucket about these messages, by name."""
         sums = {"clean_counts": self.sums.counts, "clean_latencies": self.sums.latencies}
-        return {**sums, **self.told}
+        return {**sums, **self.facts}
 
     def topics(self) -> frozenset[str | None]:
         """Return the topics that were sent to."""
@@ -55,7 +55,7 @@ class Clean:
 
     def computed(self, rows: DataFrame) -> DataFrame:
         """Return the rows, computed now by a scan of all messages, and materialised."""
-        with set_to(rows.sparkSession, self.roomy):
+        with set_to(rows.sparkSession, self.scan_settings):
             return materialised(rows)
 
     def at(self, positions: DataFrame) -> dict[Ledger, DataFrame]:

@@ -19,7 +19,7 @@ from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
-from tieout.engine.rows_not_judged import told_of_left_out, told_of_others
+from tieout.engine.rows_not_judged import notes_on_left_out_rows, notes_on_other_groups
 from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.columns_by_chance import doubtful_transactions, has_file_offsets
@@ -173,14 +173,14 @@ class OpenLedger:
     found: Conformed | None
 
     @property
-    def is_left_alone(self) -> bool:
+    def is_rescanned(self) -> bool:
         """Whether the rows are many and can be read a second time without being parsed again."""
         is_large = self.reading.size > SMALL_BYTES
         return self.found is not None and self.reading.is_columnar and is_large
 
     @property
     def counted(self) -> dict[str, Column]:
-        """The aggregates over the rows whose values `told` takes, by name."""
+        """The aggregates over the rows whose values `scanned` takes, by name."""
         if self.found is None:
             return {}
         return counts_of(self.found, self.spec, self.request, self._group)
@@ -202,7 +202,7 @@ class OpenLedger:
             reading, found, counts = _kept(self.reading, self.found, self.spec, self.request, self._group)
             return self._evidence(reading, found, counts)
 
-    def told(self, counts: Mapping[str, int]) -> Evidence:
+    def scanned(self, counts: Mapping[str, int]) -> Evidence:
         """Return the evidence of rows that were scanned but not materialised, given the values of `counted`."""
         if self.found is None:
             return self._without_rows()
@@ -221,8 +221,8 @@ class OpenLedger:
         notes = (
             *samples,
             *found.notes,
-            *told_of_left_out(found.left_out, reading, counts),
-            *told_of_others(rows, self._group, counts),
+            *notes_on_left_out_rows(found.left_out, reading, counts),
+            *notes_on_other_groups(rows, self._group, counts),
         )
         present = found.present
         if ledger is Ledger.PRODUCED and has_file_offsets(rows, present, contract):

@@ -16,7 +16,7 @@ _NAMED_GROUPS: Final = 100
 _SHOWN_GROUPS: Final = 5
 
 
-def told_of_left_out(left_out: DataFrame | None, reading: Reading, counts: Counts) -> tuple[str, ...]:
+def notes_on_left_out_rows(left_out: DataFrame | None, reading: Reading, counts: Counts) -> tuple[str, ...]:
     """Return a note on how many rows `where` leaves out, if counting them is cheap or no row remains."""
     is_cheap = reading.is_columnar or reading.size <= SMALL_BYTES
     if left_out is None or not (is_cheap or counts.rows == 0):
@@ -33,7 +33,7 @@ def told_of_left_out(left_out: DataFrame | None, reading: Reading, counts: Count
     )
 
 
-def told_of_others(rows: DataFrame, group: str, counts: Counts) -> tuple[str, ...]:
+def notes_on_other_groups(rows: DataFrame, group: str, counts: Counts) -> tuple[str, ...]:
     """Return a note on how many rows belong to other groups, and which of these may be the judged one misspelled."""
     if not counts.of_others:
         return ()

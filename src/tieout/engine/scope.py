@@ -59,7 +59,7 @@ class Scope:
         coverage = replace(found.coverage, lacking=(*found.coverage.lacking, *lacking))
         return replace(self, evidence={**self.evidence, ledger: replace(found, coverage=coverage)})
 
-    def left_with(self, rows: Mapping[Ledger, DataFrame], clean: Clean) -> Scope:
+    def with_remainder(self, rows: Mapping[Ledger, DataFrame], clean: Clean) -> Scope:
         """Return the scope with the remaining rows of some ledgers, materialised, and its clean messages."""
         evidence = {
             ledger: replace(found, rows=rows[ledger]) if ledger in rows else found

@@ -20,7 +20,7 @@ from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
 from tieout.engine.prematch.comparing import COMPARED_LEDGERS, SIDES, Compared
 from tieout.engine.prematch.early import comes_before
-from tieout.engine.prematch.fingerprint import BUCKET, Shared, Side, bucket_of, hashed, hashes_of
+from tieout.engine.prematch.fingerprint import BUCKET, LedgerRows, Shared, bucket_of, hashed, hashes_of
 from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_at, bits_of_marks
 from tieout.engine.prematch.position_sets import as_set, reach, within
 from tieout.engine.scope import Scope
@@ -40,9 +40,9 @@ class BucketScan:
     """The scanned buckets, `touched`, the ledgers' `rows` in them, and the `marks` of their positions.
 
     `touched` is a set, or None for all buckets. `marks` have one row per eight offsets, `eight`. Bits say which of them
-    have rows (`standing`), which of these are not clean (`odd`), and which clean ones have their effect in the window
-    (`seen`). For each clean one that the window owns, `took_…` is its latency in microseconds, and `lot_…` the hash by
-    which a sample is drawn.
+    have rows (`present`), which of these are not clean (`unclean`), and which clean ones have their effect in the
+    window (`seen`). `latency_micros_…`, and `sample_hash_…`, by which a sample is drawn, are of the clean ones that the
+    window owns.
     """
 
     touched: DataFrame | None
@@ -66,11 +66,11 @@ def compared_ledgers(scope: Scope) -> tuple[Ledger, ...]:
 def scan_buckets(scope: Scope, compared: Compared, forced: DataFrame | None) -> BucketScan | None:
     """Return the scan of the buckets that are uncertain or have `forced` positions; None where there are none."""
     known = _marked_unclean(compared, forced)
-    counted = known.agg(F.count("*").alias("all"), F.count_if("is_unclean").alias("odd")).collect()[0]
-    if not counted["odd"]:
+    counted = known.agg(F.count("*").alias("all"), F.count_if("is_unclean").alias("unclean")).collect()[0]
+    if not counted["unclean"]:
         return None
     rows = {ledger: judged_rows(scope, ledger) for ledger in compared_ledgers(scope)}
-    share, touched = counted["odd"] / counted["all"], None
+    share, touched = counted["unclean"] / counted["all"], None
     if share <= FEW_BUCKETS:
         touched = as_set(_with_neighbours(known), "bucket")
         bucket, near = bucket_of(compared.widths), reach(touched, 1 << compared.widths.bucket_bits)
@@ -129,7 +129,7 @@ def narrow(
     scope: Scope, columns: Shared, ledger: Ledger, rows: DataFrame, by: Mapping[str, Column]
 ) -> DataFrame:
     """Return the columns of a ledger's rows for `clean_among`, and `by`; hashes of other ledgers' pairs are null."""
-    known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, columns)
+    known = hashed(LedgerRows(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, columns)
     own, nothing = hashes_of(columns, ledger), F.lit(None).cast("bigint")
     is_plain, is_inside = _bits(ledger)
     fact = F.lit(is_plain) + F.when(scope.in_window(F.col("own_time")), is_inside).otherwise(0)
@@ -153,9 +153,9 @@ def clean_among(
 ) -> DataFrame:
     """Return one row per value of `by`, and whether it is clean, given the `narrow` rows of all ledgers together.
 
-    | … | is_clean | is_seen | took | lot |
-    |---|----------|---------|------|-----|
-    | … | true     | true    | 1500 | -83 |
+    | … | is_clean | is_seen | latency_micros | sample_hash |
+    |---|----------|---------|----------------|-------------|
+    | … | true     | true    | 1500           | -83         |
 
     The `kept_columns`, which one ledger alone fills, are kept. A value has one plain row of each ledger if it has as
     many rows as there are ledgers, and a plain one of each. Two hashes are equal if their XOR is 0; a hash that a
@@ -175,7 +175,7 @@ def clean_among(
         F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
         F.max(F.when(is_sent, F.col("began"))).alias("began_at"),
         F.bit_or("facts").alias("facts"),
-        F.min("first").alias("lot"),
+        F.min("first").alias("sample_hash"),
     )
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.allowed_latency), F.lit(False))
     is_early = comes_before(scope.contract, F.col("seen_at"), F.col("began_at"))
@@ -187,8 +187,8 @@ def clean_among(
         *kept_columns,
         is_clean.alias("is_clean"),
         is_seen.alias("is_seen"),
-        F.when(is_owned, latency).alias("took"),
-        F.when(is_owned, F.col("lot")).alias("lot"),
+        F.when(is_owned, latency).alias("latency_micros"),
+        F.when(is_owned, F.col("sample_hash")).alias("sample_hash"),
     )
 
 
@@ -200,7 +200,7 @@ def _marks(positions: DataFrame) -> DataFrame:
     place = offset.bitwiseAND((1 << EIGHT_BITS) - 1)
     of_one = [
         F.max(F.when(place == number, F.col(name))).alias(f"{name}_{number}")
-        for name in ("took", "lot")
+        for name in ("latency_micros", "sample_hash")
         for number in range(1 << EIGHT_BITS)
     ]
     of_all = [F.bit_or(bit).alias(name) for name, bit in bits.items()]
@@ -208,18 +208,22 @@ def _marks(positions: DataFrame) -> DataFrame:
 
 
 def clean_in(marks: DataFrame) -> DataFrame:
-    """Return one row per clean position that the window owns or has the effect of: `is_seen`, `took` and `lot`.
+    """Return one row per clean position that the window owns or has the effect of.
 
-    The latter two are null where the window does not own it.
+    | topic | partition | offset | is_seen | latency_micros | sample_hash |
+    |-------|-----------|--------|---------|----------------|-------------|
+    | a     | 0         | 17     | true    | 1500           | -83         |
+
+    `latency_micros` and `sample_hash` are null where the window does not own it.
     """
     positions = []
     for number in range(1 << EIGHT_BITS):
         offset = F.shiftleft("eight", EIGHT_BITS).bitwiseOR(number)
         is_seen = F.col("seen").bitwiseAND(bits_at(offset)[""]) != 0
         columns = {"offset": offset, "is_seen": is_seen}
-        columns |= {name: F.col(f"{name}_{number}") for name in ("took", "lot")}
+        columns |= {name: F.col(f"{name}_{number}") for name in ("latency_micros", "sample_hash")}
         positions.append(F.struct(*[value.alias(name) for name, value in columns.items()]))
-    return marks.select(*PLACE, F.inline(F.array(*positions))).filter("is_seen OR took IS NOT NULL")
+    return marks.select(*PLACE, F.inline(F.array(*positions))).filter("is_seen OR latency_micros IS NOT NULL")
 
 
 def _has(bit: int, facts: Column | None = None) -> Column:

@@ -2,8 +2,8 @@
 
 Buckets of positions hold rows that are close in time. Buckets of ids would not, so their sums could not show whether a
 message came in time. Instead each row goes through one shuffle, by the hash of its id and as a few numbers. An id is
-clean if it has one plain row on each side, both with the same content and in time. All other ids are left to the rules,
-with the messages next to them, and so are two ids with the same hash. Docs: docs/explanation/prematch.md.
+clean if it has one plain row on each side, both with the same content and in time. All other ids remain, with the
+messages next to them, and so do two ids with the same hash. Docs: docs/explanation/prematch.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tieout.engine.prematch.clean_facts import clean_with, in_pauses, steps_of
 from tieout.engine.prematch.comparing import SIDES
 from tieout.engine.prematch.fingerprint import STANDARD, Widths, compared_columns, id_hash
 from tieout.engine.prematch.log_bounds import statements_of
-from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_of_marks, left_of
+from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_of_marks, remaining_positions
 from tieout.engine.prematch.position_sets import as_set, within
 from tieout.engine.prematch.remainder import ends_of_log, repeated, sharing_transactions
 from tieout.engine.scope import Scope
@@ -42,12 +42,11 @@ _SAMPLED: Final = 100_000
 class Pairs:
     """Both sides by id, one row per hash of an id, and the topic partitions that were sent to.
 
-    | id_hash | place | is_clean | is_seen | took |   | place | topic  | partition |
-    |---------|-------|----------|---------|------|   |-------|--------|-----------|
-    | 17      | 5     | true     | true    | 1500 |   | 5     | orders | 0         |
+    | id_hash | place | is_clean | is_seen | latency_micros |   | place | topic  | partition |
+    |---------|-------|----------|---------|----------------|   |-------|--------|-----------|
+    | 17      | 5     | true     | true    | 1500           |   | 5     | orders | 0         |
 
-    `took` is in microseconds, and null where the window does not own the message; `is_seen` says whether its effect is
-    in the window.
+    `latency_micros` is null where the window does not own the message; `is_seen`: its effect is in the window.
     """
 
     ids: DataFrame
@@ -100,11 +99,11 @@ def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
         for ledger in ledgers
     ]
     gathered = reduce(DataFrame.unionByName, narrowed).repartition(tasks_for(scope, share=1), _ID)
-    ids = clean_among(scope, columns, gathered, (_ID,), "place").drop("lot")
+    ids = clean_among(scope, columns, gathered, (_ID,), "place").drop("sample_hash")
     return Pairs(materialised(ids), places, widths)
 
 
-def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
+def unclean_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
     """Return the ids that are not clean, materialised; None where they are more than the limit.
 
     With them are the ids at positions that occur twice, and those that share a transaction with one of all these.
@@ -116,27 +115,29 @@ def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
     return _with(unclean, *_of_same_transactions(scope, unclean, pairs.widths))
 
 
-def left_by_id(
+def scope_of_remaining_ids(
     scope: Scope, pairs: Pairs, unclean: DataFrame, bounds: DataFrame | None, limit: float = float("inf")
 ) -> Scope | None:
-    """Return the scope of the window's remainder, given the ids that are not clean, with its clean messages beside it.
+    """Return the scope of the window's remainder, given the ids that are not clean, and its clean messages.
 
     None where more messages remain than the limit. `bounds` are the log's, None where none is declared.
     """
-    left = _with_neighbours(scope, _with_ends(scope, unclean, pairs.widths), pairs.widths)
-    if left.count() > limit:
+    remaining = _with_neighbours(scope, _with_ends(scope, unclean, pairs.widths), pairs.widths)
+    if remaining.count() > limit:
         return None
-    wanted = _as_set(left)
+    remaining_ids = _as_set(remaining)
     rows = {
         ledger: materialised(
-            _with_id(judged_rows(scope, ledger), pairs.widths).join(wanted, _ID, how="left_semi").drop(_ID)
+            _with_id(judged_rows(scope, ledger), pairs.widths)
+            .join(remaining_ids, _ID, how="left_semi")
+            .drop(_ID)
         )
         for ledger in compared_ledgers(scope)
     }
-    clean = _clean_by_id(scope, pairs, bounds, wanted, rows)
+    clean = _clean_by_id(scope, pairs, bounds, remaining_ids, rows)
     if Ledger.LOG in rows:
         rows[Ledger.LOG] = materialised(rows[Ledger.LOG].unionByName(statements_of(scope)))
-    return scope.left_with(rows, clean)
+    return scope.with_remainder(rows, clean)
 
 
 def _with(ids: DataFrame, *more: DataFrame) -> DataFrame:
@@ -211,20 +212,25 @@ def _with_neighbours(scope: Scope, ids: DataFrame, widths: Widths) -> DataFrame:
     marks = marked.groupBy(*PLACE, F.shiftright("offset", EIGHT_BITS).alias("eight")).agg(
         *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_unclean=F.col("is_unclean")).items()]
     )
-    near = within(positions, as_set(left_of(materialised(marks), None))).select(_ID)
+    near = within(positions, as_set(remaining_positions(materialised(marks), None))).select(_ID)
     return _with(ids, near)
 
 
 def _clean_by_id(
-    scope: Scope, pairs: Pairs, bounds: DataFrame | None, wanted: DataFrame, left: Mapping[Ledger, DataFrame]
+    scope: Scope,
+    pairs: Pairs,
+    bounds: DataFrame | None,
+    remaining_ids: DataFrame,
+    remaining_rows: Mapping[Ledger, DataFrame],
 ) -> Clean:
-    """Return the messages of the scope whose ids are not `wanted` by the rules; `left` has the rows of those that are.
+    """Return the messages of the scope whose ids are not in `remaining_ids`.
 
-    Rules need no contents of them: an effect without an id has no position either, and is no message's for certain.
+    `remaining_rows` are the rows of the other messages. Rules need no contents of clean messages: an effect without an
+    id has no position either, and belongs to no message for certain.
     """
 
     def outside(ids_or_rows: DataFrame) -> DataFrame:
-        return ids_or_rows.join(wanted, _ID, how="left_anti")
+        return ids_or_rows.join(remaining_ids, _ID, how="left_anti")
 
     rows = {
         ledger: outside(_with_id(judged_rows(scope, ledger), pairs.widths)).drop(_ID)
@@ -233,14 +239,14 @@ def _clean_by_id(
     sent = rows[Ledger.PRODUCED]
     placed = _as_sent(sent, rows[Ledger.DELIVERED])
     facts = {
-        "clean_steps": _steps(sent, placed, left[Ledger.PRODUCED]),
+        "clean_steps": _steps(sent, placed, remaining_rows[Ledger.PRODUCED]),
         "clean_progress": in_pauses(scope, placed),
     }
     sums = _sums(outside(pairs.ids.filter("is_clean")), pairs.places)
-    return clean_with(scope, sums, rows, left, bounds, facts, placed)
+    return clean_with(scope, sums, rows, remaining_rows, bounds, facts, placed)
 
 
-def _steps(sent: DataFrame, placed: DataFrame, left: DataFrame) -> DataFrame:
+def _steps(sent: DataFrame, placed: DataFrame, remaining_rows: DataFrame) -> DataFrame:
     """Return the positions that the group reached, as far as clean messages show, and when.
 
     Only the highest, and without a time, if no remaining message that may lie below was sent later: it passed them all.
@@ -250,7 +256,7 @@ def _steps(sent: DataFrame, placed: DataFrame, left: DataFrame) -> DataFrame:
     furthest = materialised(sent.filter(F.col("offset") >= 0).groupBy(*PLACE).agg(*ends))
     beyond = furthest.select(*[F.col(name).alias(f"f_{name}") for name in POSITION], "sent_at")
     is_below = F.col("offset").isNull() | (F.col("offset") < F.col("f_offset"))
-    younger = left.join(F.broadcast(beyond), same(PLACE, "f_")).filter(
+    younger = remaining_rows.join(F.broadcast(beyond), same(PLACE, "f_")).filter(
         is_below & (F.col("attempted_at") > F.col("sent_at"))
     )
     if younger.isEmpty():
@@ -261,9 +267,11 @@ def _steps(sent: DataFrame, placed: DataFrame, left: DataFrame) -> DataFrame:
 
 def _sums(clean: DataFrame, places: DataFrame) -> Sums:
     """Return the sums over clean ids. The latency of each is known; if they are many, a sample is drawn."""
-    at = clean.groupBy("place").agg(F.count("took").alias("sent"), F.count_if("is_seen").alias("seen"))
+    at = clean.groupBy("place").agg(
+        F.count("latency_micros").alias("sent"), F.count_if("is_seen").alias("seen")
+    )
     counts = materialised(at.join(places, "place").select(*PLACE, "sent", "seen"))
-    latency = F.col("took")
+    latency = F.col("latency_micros")
     message_count = counts.agg(F.coalesce(F.sum("sent"), F.lit(0)).alias("sent")).collect()[0]["sent"]
     share = 1 << max(0, (message_count // _SAMPLED).bit_length())
     is_drawn = F.pmod(_ID, F.lit(share)) == 0
@@ -277,7 +285,7 @@ def _sums(clean: DataFrame, places: DataFrame) -> Sums:
             F.max(latency).alias("longest"),
         )
     )
-    sampled_latencies = latencies.select("micros", F.col("one").alias("took"), "longest")
+    sampled_latencies = latencies.select("micros", F.col("one").alias("latency_micros"), "longest")
     return Sums(counts, materialised(sampled_latencies), share)
 
 

@@ -28,7 +28,7 @@ from tieout.model import Identity, Ledger
 
 
 def _sums(compared: Compared, remainder: Remainder) -> Sums:
-    """Return the sums over the messages that are not left to the rules."""
+    """Return the sums over the clean messages that are not in the remainder."""
     scanned = (
         None
         if remainder.scan is None
@@ -45,10 +45,10 @@ def clean_of(
     scope: Scope,
     compared: Compared,
     remainder: Remainder,
-    left: Mapping[Ledger, DataFrame],
+    remaining_rows: Mapping[Ledger, DataFrame],
     bounds: DataFrame | None,
 ) -> Clean:
-    """Return the messages of the scope that are not `left` to the rules, with all facts that rules may need of them.
+    """Return the messages of the scope that are not in the remainder, with all facts that rules may need of them.
 
     `bounds` are the log's, None where none is declared.
     """
@@ -59,16 +59,16 @@ def clean_of(
     facts = {
         "clean_steps": steps_of(reached),
         "clean_progress": in_pauses(scope, rows[Ledger.DELIVERED]),
-        "clean_contents": _contents(scope, left, rows[Ledger.PRODUCED]),
+        "clean_contents": _contents(scope, remaining_rows, rows[Ledger.PRODUCED]),
     }
-    return clean_with(scope, _sums(compared, remainder), rows, left, bounds, facts)
+    return clean_with(scope, _sums(compared, remainder), rows, remaining_rows, bounds, facts)
 
 
 def clean_with(
     scope: Scope,
     sums: Sums,
     rows: Mapping[Ledger, DataFrame],
-    left: Mapping[Ledger, DataFrame],
+    remaining_rows: Mapping[Ledger, DataFrame],
     bounds: DataFrame | None,
     facts: Mapping[str, DataFrame | None],
     placed: DataFrame | None = None,
@@ -78,7 +78,7 @@ def clean_with(
     if bounds is not None:
         rows = {**rows, Ledger.LOG: as_records(rows[Ledger.LOG])}
         known["clean_positions"] = materialised(_positions_in(scope, rows[Ledger.LOG], bounds))
-    orders = orders_of(scope, rows, left, placed)
+    orders = orders_of(scope, rows, remaining_rows, placed)
     known |= {name: materialised(found) for name, found in orders.items()}
     return Clean(sums, rows, known, settings_of(scope.rows(Ledger.PRODUCED).sparkSession), placed)
 
@@ -101,9 +101,9 @@ def furthest_before_stamp(scope: Scope) -> int | None:
     )
     arrived = clean.rows[Ledger.DELIVERED] if clean.placed is None else clean.placed
     pairs = arrived.select(*POSITION, "processed_at").join(stamps, same(POSITION, "r_"))
-    is_apart = comes_before(scope.contract, F.col("processed_at"), F.col("since"))
+    is_early = comes_before(scope.contract, F.col("processed_at"), F.col("since"))
     distance = F.max(F.unix_micros("since") - F.unix_micros("processed_at"))
-    row = clean.computed(pairs.filter(is_apart).agg(distance.alias("most"))).collect()[0]
+    row = clean.computed(pairs.filter(is_early).agg(distance.alias("most"))).collect()[0]
     return None if row["most"] is None else int(row["most"])
 
 
@@ -188,25 +188,25 @@ def _untouched(buckets: DataFrame, scan: BucketScan | None) -> DataFrame:
 
 
 def _scanned(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFrame:
-    """Return the sums over the scanned positions that are not left to the rules, one row per bucket.
+    """Return the sums over the scanned positions outside the remainder, one row per bucket.
 
-    | topic | partition | sent | seen | micros | took |
-    |-------|-----------|------|------|--------|------|
-    | a     | 0         | 126  | 126  | 63000  | 500  |
+    | topic | partition | sent | seen | micros | latency_micros |
+    |-------|-----------|------|------|--------|----------------|
+    | a     | 0         | 126  | 126  | 63000  | 500            |
 
-    `micros` and `took` are latencies of messages that the window owns: their sum, and that of the one with the lowest
-    `lot`; null where it owns none.
+    Of the messages that the window owns, `micros` is the sum of the latencies, and `latency_micros` the latency of the
+    one with the lowest `sample_hash`; null where it owns none.
     """
     return (
         outside(clean_in(marks), remainder.positions)
         .groupBy(*PLACE, bucket_of(widths))
         .agg(
-            F.count("took").alias("sent"),
+            F.count("latency_micros").alias("sent"),
             F.count_if("is_seen").alias("seen"),
-            F.sum(F.col("took").cast("decimal(38,0)")).alias("micros"),
-            F.min_by("took", "lot").alias("took"),
+            F.sum(F.col("latency_micros").cast("decimal(38,0)")).alias("micros"),
+            F.min_by("latency_micros", "sample_hash").alias("latency_micros"),
         )
-        .select(*PLACE, "sent", "seen", "micros", "took")
+        .select(*PLACE, "sent", "seen", "micros", "latency_micros")
     )
 
 
@@ -223,17 +223,17 @@ def _counts(compared: Compared, scan: BucketScan | None, scanned: DataFrame | No
 
 
 def _latencies(compared: Compared, scan: BucketScan | None, scanned: DataFrame | None) -> DataFrame:
-    """Return per bucket the latency of the window's clean messages, `micros`, and that of a sampled one, `took`."""
+    """Return per bucket the summed latency of its clean messages, `micros`, and one of them, `latency_micros`."""
     whole = _untouched(compared.together.filter("owned > 0"), scan)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
     micros = F.try_subtract("seen_micros", "done_micros").cast("decimal(38,0)").alias("micros")
-    known = whole.select(micros, (millis * 1000).alias("took"))
+    known = whole.select(micros, (millis * 1000).alias("latency_micros"))
     if scanned is not None:
-        known = known.unionByName(scanned.filter("sent > 0").select("micros", "took"))
+        known = known.unionByName(scanned.filter("sent > 0").select("micros", "latency_micros"))
     return known.withColumn("longest", F.lit(None).cast("bigint"))
 
 
-def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
+def _contents(scope: Scope, remaining_rows: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
     """Return the topics and payloads that were sent cleanly and that an effect without identity shows as well.
 
     The remaining records of the log count as well, as one may be the record of such an effect.
@@ -242,11 +242,11 @@ def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -
     may_be_nameless = by_position or scope.evidence[Ledger.DELIVERED].may_lack_id
     if not may_be_nameless:
         return None
-    effects = left[Ledger.DELIVERED]
+    effects = remaining_rows[Ledger.DELIVERED]
     nameless = effects if by_position else effects.filter(F.col("message_id").isNull())
     nameless = nameless.select("topic", "payload_hash")
-    if Ledger.LOG in left:
-        nameless = nameless.unionByName(left[Ledger.LOG].select("topic", "payload_hash"))
+    if Ledger.LOG in remaining_rows:
+        nameless = nameless.unionByName(remaining_rows[Ledger.LOG].select("topic", "payload_hash"))
     shown = materialised(
         nameless.filter(F.col("payload_hash").isNotNull())
         .select(F.col("topic").alias("of_topic"), F.col("payload_hash").alias("copied"))

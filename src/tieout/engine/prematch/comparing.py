@@ -23,8 +23,8 @@ from tieout.engine.prematch.fingerprint import (
     PARTS,
     STANDARD,
     SUMS,
+    LedgerRows,
     Shared,
-    Side,
     Widths,
     buckets_of,
     compared_columns,
@@ -38,7 +38,7 @@ COMPARED_LEDGERS: Final = (*SIDES, Ledger.LOG)
 
 @dataclass(frozen=True)
 class Compared:
-    """The buckets of a window, each side's and both together, and the counts that the same scan took.
+    """The buckets of a window, each side's and both together, and the counts that the same scan latency_micros.
 
     `together` has one row per bucket. `is_dirty`: the sides differ, a position occurs twice or a row is not plain.
     `is_unclear`: only times are in question, as a message may be late, delivered before it was sent, or of another
@@ -54,7 +54,7 @@ class Compared:
 
 
 def compare(
-    contract: Contract, window: Window, sides: Mapping[Ledger, Side], widths: Widths = STANDARD
+    contract: Contract, window: Window, sides: Mapping[Ledger, LedgerRows], widths: Widths = STANDARD
 ) -> Compared:
     """Return the buckets of both sides, and of the log where it is declared: each is read once, and not kept."""
     columns = compared_columns({ledger: side.present for ledger, side in sides.items()})
@@ -69,7 +69,7 @@ def compare(
     return Compared(sent, arrived, together, counts, columns, widths)
 
 
-def counted(side: Side) -> dict[str, int]:
+def counted(side: LedgerRows) -> dict[str, int]:
     """Return the values of a side's `counted`, for which its rows are read once; nothing where it has none."""
     totals = [column.alias(name) for name, column in side.counted.items()]
     return side.rows.agg(*totals).collect()[0].asDict() if totals else {}
@@ -86,7 +86,9 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
         reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), labelled)
         .groupBy(*BUCKET)
         .agg(
-            F.array(*[left for prefix in pairs for left in _left(prefix)]).alias("left"),
+            F.array(*[difference for prefix in pairs for difference in _differences(prefix)]).alias(
+                "differences"
+            ),
             F.sum("rough").alias("rough"),
             F.bool_or(is_plain & (F.col("rows") != positions)).alias("is_repeated"),
             F.coalesce(F.sum(F.when(of_sent, F.col("rows"))), F.lit(0)).alias("sent"),
@@ -101,7 +103,7 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
             F.max(F.when(of_seen, F.col("sample"))).alias("seen_sample"),
         )
     )
-    is_different = F.exists("left", lambda difference: difference != 0)
+    is_different = F.exists("differences", lambda difference: difference != 0)
     allowed_latency = contract.max_latency + contract.clock_skew
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(allowed_latency), F.lit(False))
     for part in range(PARTS):
@@ -115,7 +117,7 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
     )
 
 
-def _left(prefix: str) -> list[Column]:
+def _differences(prefix: str) -> list[Column]:
     """Return the differences between a pair's ledgers: in the number of plain rows, and in each sum over them."""
     one, other = PAIRS[prefix]
     sign = F.when(F.col("of") == one.value, 1).when(F.col("of") == other.value, -1)

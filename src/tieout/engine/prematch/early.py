@@ -17,6 +17,6 @@ def comes_before(contract: Contract, seen_at: Column, sent_at: Column) -> Column
 
     The time of an unset clock is no time: it lies before nothing, and keeps its ledger from covering.
     """
-    apart = contract.clock_skew + COARSEST_CLOCK
+    tolerance = contract.clock_skew + COARSEST_CLOCK
     is_dated = seen_at >= F.lit(EARLIEST_PLAUSIBLE)
-    return F.coalesce(is_dated & (seen_at < sent_at - F.lit(apart)), F.lit(False))
+    return F.coalesce(is_dated & (seen_at < sent_at - F.lit(tolerance)), F.lit(False))

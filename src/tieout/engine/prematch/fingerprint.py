@@ -68,7 +68,7 @@ STANDARD: Final = Widths()
 
 
 @dataclass(frozen=True)
-class Side:
+class LedgerRows:
     """One ledger as prematch reads it: conformed rows, which of their columns its source has, and counts.
 
     `counted` are further aggregates that the same scan computes, by name.
@@ -130,7 +130,7 @@ def done_at() -> Column:
 
 
 def buckets_of(
-    side: Side,
+    side: LedgerRows,
     ledger: Ledger,
     contract: Contract,
     window: Window,
@@ -186,7 +186,7 @@ def _bounds(ledger: Ledger, widths: Widths) -> dict[str, Column]:
     return {f"{name}_{part}": most(F.when(place == part, F.col("own_time"))) for part in range(PARTS)}
 
 
-def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> DataFrame:
+def hashed(side: LedgerRows, ledger: Ledger, contract: Contract, compared: Shared) -> DataFrame:
     """Return a ledger's rows with their hashes, `time`, `own_time`, `is_plain` and `is_rough`.
 
     Each pair that the ledger belongs to has two hashes, named by `hashes_of`. For a send, `time` is that of its
@@ -198,7 +198,7 @@ def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> 
     if "content" in side.present:
         # A content that the file has no column for is unverifiable, even if the other side has null.
         plain &= ~is_lacking_contents()
-    is_good = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
+    is_judged = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
     hashes = {
         f"{prefix}{name}": value
         for prefix, columns in compared.items()
@@ -210,8 +210,8 @@ def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> 
         *[value.alias(name) for name, value in hashes.items()],
         time.alias("time"),
         own_time.alias("own_time"),
-        (is_good & plain).alias("is_plain"),
-        (is_good & ~plain).alias("is_rough"),
+        (is_judged & plain).alias("is_plain"),
+        (is_judged & ~plain).alias("is_rough"),
     )
 
 
@@ -226,7 +226,7 @@ def hashes_of(compared: Shared, ledger: Ledger | None = None) -> list[str]:
 
 
 def _conditions_and_times(
-    side: Side, ledger: Ledger, contract: Contract
+    side: LedgerRows, ledger: Ledger, contract: Contract
 ) -> tuple[Column, Column, Column, Column]:
     """Return whether a ledger's rows count, whether they are plain, and the `time` and `own_time` of `hashed`."""
     if ledger is Ledger.PRODUCED:

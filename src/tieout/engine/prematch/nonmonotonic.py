@@ -131,11 +131,11 @@ def _jumps(steps: pa.Array) -> pa.Array:
 
 def _many_at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield the rows of the batches, about `ROWS_PER_BATCH` at a time."""
-    held: list[pa.RecordBatch] = []
+    buffered: list[pa.RecordBatch] = []
     for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) >= ROWS_PER_BATCH:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
+        buffered.append(batch)
+        if sum(map(len, buffered)) >= ROWS_PER_BATCH:
+            yield pa.Table.from_batches(buffered)
+            buffered = []
+    if buffered:
+        yield pa.Table.from_batches(buffered)

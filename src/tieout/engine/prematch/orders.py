@@ -1,7 +1,7 @@
 """Clean messages that rules about order need: those next to the remainder, and those that are out of order.
 
 Rules about order compare neighbours: of a session by sequence, of a consumer or a key by offset. So a clean message
-matters if its neighbour is left to the rules, or if the two are out of order. Most windows have neither: a scan shows
+matters if its neighbour is in the remainder, or if the two are out of order. Most windows have neither: a scan shows
 that all values rise with their offsets. Only partitions for which it does not are sorted.
 Docs: docs/explanation/prematch.md.
 """
@@ -31,7 +31,7 @@ _MAX_NAMED_PLACES: Final = 1_000
 def orders_of(
     scope: Scope,
     clean: Mapping[Ledger, DataFrame],
-    left: Mapping[Ledger, DataFrame],
+    remaining_rows: Mapping[Ledger, DataFrame],
     placed: DataFrame | None,
 ) -> dict[str, DataFrame]:
     """Return the clean messages that rules about order need, by the name of their table in a bucket.
@@ -39,29 +39,33 @@ def orders_of(
     Args:
         scope: The whole window.
         clean: The rows of clean messages by ledger.
-        left: The rows that are left to the rules.
+        remaining_rows: The rows of the remainder.
         placed: The clean rows of the output with the positions they were sent to, where the output shows none.
     """
     shows_sequences = scope.has(Ledger.PRODUCED, "sequence", *POSITION)
     shows_keys = scope.has(Ledger.PRODUCED, "key_hash", *POSITION)
-    shows_turns = _shows_turns(scope)
-    if not (shows_sequences or shows_keys or shows_turns):
+    shows_processing_order = _shows_processing_order(scope)
+    if not (shows_sequences or shows_keys or shows_processing_order):
         return {}
-    points = _points(scope, left)
+    points = _points(scope, remaining_rows)
     tables = {}
     uncertain = _uncertain_places(scope, points)
     if shows_sequences:
         order = Order((*SESSION, *PLACE), "sequence")
-        sent = _doubted(judged_rows(scope, Ledger.PRODUCED), clean[Ledger.PRODUCED], [order], uncertain)
+        sent = _uncertain_rows(
+            judged_rows(scope, Ledger.PRODUCED), clean[Ledger.PRODUCED], [order], uncertain
+        )
         if sent is not None:
             tables["clean_sends"] = _sends(scope, sent, points, clean.get(Ledger.LOG))
     arrived = placed if shows_keys else None
-    if placed is None and (shows_turns or shows_keys):
+    if placed is None and (shows_processing_order or shows_keys):
         orders = _orders_of_output(scope)
-        arrived = _doubted(judged_rows(scope, Ledger.DELIVERED), clean[Ledger.DELIVERED], orders, uncertain)
+        arrived = _uncertain_rows(
+            judged_rows(scope, Ledger.DELIVERED), clean[Ledger.DELIVERED], orders, uncertain
+        )
     if arrived is None:
         return tables
-    if shows_turns:
+    if shows_processing_order:
         by = [*_READER, "key_hash"] if scope.contract.ordering == "key" else [*_READER]
         tables["clean_handed"] = _next_to(arrived, points, by, ["offset"], _PROCESSING_COLUMNS)
     if shows_keys:
@@ -72,7 +76,7 @@ def orders_of(
     return tables
 
 
-def _shows_turns(scope: Scope) -> bool:
+def _shows_processing_order(scope: Scope) -> bool:
     """Return whether the output shows who processed what and when, and the keys where only these have an order.
 
     A queue promises no order of delivery.
@@ -103,7 +107,7 @@ def _orders_of_output(scope: Scope) -> list[Order]:
     return orders
 
 
-def _doubted(
+def _uncertain_rows(
     all_rows: DataFrame, clean: DataFrame, orders: Sequence[Order], uncertain: Column | None
 ) -> DataFrame | None:
     """Return the clean rows of partitions that are `uncertain` or have rows that may not rise; None where none are."""
@@ -113,7 +117,7 @@ def _doubted(
     return clean.filter(reduce(Column.__or__, conditions)) if conditions else None
 
 
-def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
+def _points(scope: Scope, remaining_rows: Mapping[Ledger, DataFrame]) -> DataFrame:
     """Return where the remainder may lie in an order, materialised: its rows, with each key and number of the message.
 
     The rules decide which of its positions, keys and numbers a message has, so each of them is a point.
@@ -126,7 +130,7 @@ def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
             F.lit(ledger.value).alias("of"),
             *[name if name in found.columns else F.lit(None).alias(name) for name in facts],
         )
-        for ledger, found in left.items()
+        for ledger, found in remaining_rows.items()
     ]
     points = materialised(reduce(lambda one, other: one.unionByName(other), rows))
     if scope.contract.identity is Identity.POSITION:
@@ -195,18 +199,22 @@ def _next_to(
     returned.
     """
     marks = points.filter(F.col(at[0]).isNotNull()).select(*by, *at).distinct()
-    rows = clean.withColumn("is_left", F.lit(False)).unionByName(
-        marks.withColumn("is_left", F.lit(True)), allowMissingColumns=True
+    rows = clean.withColumn("is_remaining", F.lit(False)).unionByName(
+        marks.withColumn("is_remaining", F.lit(True)), allowMissingColumns=True
     )
     in_order = Window.partitionBy(*by).orderBy(*at)
     reasons = []
     for step in (F.lag, F.lead):
-        reasons.append(step("is_left").over(in_order))
+        reasons.append(step("is_remaining").over(in_order))
     of_all = Window.partitionBy(*by)
     for name in values:
         reasons.append(F.col(name) < F.lag(name).over(in_order))
         reasons.append(F.lead(name).over(in_order) < F.col(name))
         known = F.count(name).over(of_all)
-        reasons.append((known > 0) & (known < F.count_if(~F.col("is_left")).over(of_all)))
+        reasons.append((known > 0) & (known < F.count_if(~F.col("is_remaining")).over(of_all)))
     is_needed = reduce(Column.__or__, [F.coalesce(reason, F.lit(False)) for reason in reasons])
-    return rows.withColumn("is_asked", is_needed).filter("is_asked AND NOT is_left").select(*clean.columns)
+    return (
+        rows.withColumn("is_needed", is_needed)
+        .filter("is_needed AND NOT is_remaining")
+        .select(*clean.columns)
+    )

@@ -26,12 +26,12 @@ from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.prematch.bucket_scan import compared_ledgers
-from tieout.engine.prematch.by_id import left_by_id, odd_ids, pairs_of, shows_ids_alone
+from tieout.engine.prematch.by_id import pairs_of, scope_of_remaining_ids, shows_ids_alone, unclean_ids
 from tieout.engine.prematch.clean_facts import clean_of
 from tieout.engine.prematch.comparing import COMPARED_LEDGERS, SIDES, Compared, compare, counted
-from tieout.engine.prematch.fingerprint import Side
+from tieout.engine.prematch.fingerprint import LedgerRows
 from tieout.engine.prematch.log_bounds import bounds_of, compacts, statements_of
-from tieout.engine.prematch.remainder import MOST, Remainder, remainder_of, with_ends
+from tieout.engine.prematch.remainder import MAX_SHARE, Remainder, remainder_of, with_ends
 from tieout.engine.reading import OpenLedger
 from tieout.engine.scope import Scope
 from tieout.engine.sources.source import is_of_spark, name_of_failure
@@ -95,7 +95,7 @@ def prematched(
 ) -> Scope | None:
     """Return a scope for the rules, or None where the window is not prematched.
 
-    Its rows are the window's remainder, with the `clean` messages beside them, or all rows. Small windows are not
+    Its rows are the window's remainder, and `clean` describes the other messages, or all rows. Small windows are not
     prematched: the comparison would cost more than it saves. Large columnar files are read again where needed; other
     sources are parsed once and kept.
     """
@@ -110,13 +110,15 @@ def prematched(
     evidence = {
         ledger: known.kept()
         for ledger, known in opened.items()
-        if ledger not in COMPARED_LEDGERS or not known.is_left_alone
+        if ledger not in COMPARED_LEDGERS or not known.is_rescanned
     }
     progress(
         "comparing the sides' fingerprints" if has_positions else "holding both sides together, id by id"
     )
     sides = {
-        ledger: _side(opened[ledger], evidence.get(ledger)) for ledger in COMPARED_LEDGERS if ledger in opened
+        ledger: _ledger_rows(opened[ledger], evidence.get(ledger))
+        for ledger in COMPARED_LEDGERS
+        if ledger in opened
     }
     remaining = None
     try:
@@ -124,11 +126,15 @@ def prematched(
         counts = (
             {ledger: counted(side) for ledger, side in sides.items()} if compared is None else compared.counts
         )
-        not_kept = {ledger: opened[ledger].told(counts[ledger]) for ledger in sides if ledger not in evidence}
+        not_kept = {
+            ledger: opened[ledger].scanned(counts[ledger]) for ledger in sides if ledger not in evidence
+        }
         read = evidence | not_kept
         scope = Scope(contract, window, {ledger: read[ledger] for ledger in opened})
         remaining = (
-            left_by_ids(scope, progress) if compared is None else left_by_positions(scope, compared, progress)
+            remainder_scope_by_id(scope, progress)
+            if compared is None
+            else remainder_scope_by_position(scope, compared, progress)
         )
         if remaining is not None:
             progress(f"leaving out all but {remaining.size} rows, which are judged")
@@ -142,47 +148,49 @@ def prematched(
     )
 
 
-def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
+def _ledger_rows(opened: OpenLedger, kept: Evidence | None) -> LedgerRows:
     """Return a ledger for prematch: its kept rows, or else those of its source."""
     if kept is not None:
-        return Side(kept.rows, kept.present, {})
+        return LedgerRows(kept.rows, kept.present, {})
     if opened.found is None:
         raise ValueError(f"the ledger {opened.request.ledger} has no rows to compare")
-    return Side(opened.found.rows, opened.found.present, opened.counted)
+    return LedgerRows(opened.found.rows, opened.found.present, opened.counted)
 
 
-def left_by_ids(scope: Scope, progress: Callable[[str], None]) -> Scope | None:
+def remainder_scope_by_id(scope: Scope, progress: Callable[[str], None]) -> Scope | None:
     """Return the scope of the window's remainder, compared by id; None where too much remains.
 
-    Also None where a position does not belong to one message for good, as in `left_by_positions`.
+    Also None where a position does not belong to one message for good, as in `remainder_scope_by_position`.
     """
     bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
-    if not _is_for_good(scope, bounds):
+    if not _has_stable_positions(scope, bounds):
         return None
-    limit = MOST * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
+    limit = MAX_SHARE * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     pairs = pairs_of(scope)
     progress("looking for what else is left to the rules")
-    unclean = odd_ids(scope, pairs, limit)
-    return None if unclean is None else left_by_id(scope, pairs, unclean, bounds, limit)
+    unclean = unclean_ids(scope, pairs, limit)
+    return None if unclean is None else scope_of_remaining_ids(scope, pairs, unclean, bounds, limit)
 
 
-def left_by_positions(scope: Scope, compared: Compared, progress: Callable[[str], None]) -> Scope | None:
+def remainder_scope_by_position(
+    scope: Scope, compared: Compared, progress: Callable[[str], None]
+) -> Scope | None:
     """Return the scope of the window's remainder, compared by position; None where too much remains.
 
     Also None where a position does not belong to one message for good: where a topic was recreated, or the log is
     compacted or has records that not every reader gets.
     """
     bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
-    if not _is_for_good(scope, bounds):
+    if not _has_stable_positions(scope, bounds):
         return None
     remainder = remainder_of(scope, compared, progress)
     if remainder is None:
         return None
     progress("adding up the clean messages")
-    return left_over(scope, compared, remainder, bounds)
+    return scope_of_remainder(scope, compared, remainder, bounds)
 
 
-def _is_for_good(scope: Scope, bounds: DataFrame | None) -> bool:
+def _has_stable_positions(scope: Scope, bounds: DataFrame | None) -> bool:
     """Return whether each position belongs to one message for good, and every reader gets its record.
 
     That is not so where a topic was recreated, the log is compacted or has records that are not stable yet, or a key
@@ -216,8 +224,10 @@ def _crosses_partitions(scope: Scope) -> bool:
     return not ends.filter(F.col("low") < F.col("high")).isEmpty()
 
 
-def left_over(scope: Scope, compared: Compared, remainder: Remainder, bounds: DataFrame | None) -> Scope:
-    """Return the scope of a window's remainder, with its clean messages beside it."""
+def scope_of_remainder(
+    scope: Scope, compared: Compared, remainder: Remainder, bounds: DataFrame | None
+) -> Scope:
+    """Return the scope of a window's remainder, and its clean messages."""
     remainder = with_ends(scope, compared, remainder)
     spark = scope.rows(Ledger.PRODUCED).sparkSession
     empty = {ledger: no_rows(spark, SCHEMAS[ledger]) for ledger in compared_ledgers(scope)}
@@ -225,4 +235,4 @@ def left_over(scope: Scope, compared: Compared, remainder: Remainder, bounds: Da
     clean = clean_of(scope, compared, remainder, rows, bounds)
     if Ledger.LOG in rows:
         rows[Ledger.LOG] = materialised(rows[Ledger.LOG].unionByName(statements_of(scope)))
-    return scope.left_with(rows, clean)
+    return scope.with_remainder(rows, clean)

@@ -21,13 +21,13 @@ from tieout.engine.materialising import materialised
 from tieout.engine.prematch.bucket_scan import BucketScan, judged_rows, scan_buckets, share_clean
 from tieout.engine.prematch.comparing import SIDES, Compared
 from tieout.engine.prematch.fingerprint import id_hash
-from tieout.engine.prematch.neighbours import left_of
+from tieout.engine.prematch.neighbours import remaining_positions
 from tieout.engine.prematch.position_sets import as_set, outside, within
 from tieout.engine.scope import Scope
 from tieout.engine.session import set_to
 from tieout.model import Identity, Ledger
 
-MOST: Final = 1 / 3
+MAX_SHARE: Final = 1 / 3
 """If a larger share of the messages remains, all are judged: taking out the others would cost more than it saves."""
 _NEARLY_ALL: Final = 9 / 10
 """If a larger share of the buckets is dirty, a sample first shows whether it is worthwhile to scan all of them."""
@@ -54,12 +54,12 @@ class Remainder:
 
 
 def remainder_of(
-    scope: Scope, compared: Compared, progress: Callable[[str], None], most: float = MOST
+    scope: Scope, compared: Compared, progress: Callable[[str], None], max_share: float = MAX_SHARE
 ) -> Remainder | None:
-    """Return the window's remainder, or None where it is more than `most` of the larger side."""
-    limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
+    """Return the window's remainder, or None where it is more than `max_share` of the larger side."""
+    limit = max_share * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     progress("looking into the buckets that differ")
-    if _is_mostly_left(scope, compared, most):
+    if _is_mostly_unclean(scope, compared, max_share):
         return None
     # If anything differs, the rules need the log's ends as well: one scan finds both.
     is_dirty = Ledger.LOG in scope.evidence and not compared.together.filter("is_dirty").isEmpty()
@@ -75,14 +75,14 @@ def remainder_of(
     return _extended(scope, compared, remainder, _of_same_transactions(scope, remainder, progress), limit)
 
 
-def _is_mostly_left(scope: Scope, compared: Compared, most: float) -> bool:
-    """Return whether clearly more than `most` of the window remains, as far as a sample shows."""
+def _is_mostly_unclean(scope: Scope, compared: Compared, max_share: float) -> bool:
+    """Return whether clearly more than `max_share` of the window remains, as far as a sample shows."""
     counted = compared.together.agg(
         F.count("*").alias("all"), F.count_if("is_dirty").alias("dirty")
     ).collect()[0]
     if counted["dirty"] <= _NEARLY_ALL * counted["all"]:
         return False
-    return share_clean(scope, compared) < (1 - most) / 2
+    return share_clean(scope, compared) < (1 - max_share) / 2
 
 
 def with_ends(scope: Scope, compared: Compared, remainder: Remainder) -> Remainder:
@@ -117,15 +117,15 @@ def _remainder(
     scan = known if is_known else scan_buckets(scope, compared, forced)
     if scan is None:
         return Remainder(None, None, None, None, forced)
-    left = left_of(scan.marks, forced)
-    count = left.filter("is_left").count()
+    remaining = remaining_positions(scan.marks, forced)
+    count = remaining.filter("is_remaining").count()
     if count == 0:
         return Remainder(scan, None, None, None, forced)
     if count > limit:
         return None
-    chosen = as_set(left)
+    chosen = as_set(remaining)
     rows = {ledger: materialised(within(side, chosen)) for ledger, side in scan.rows.items()}
-    return Remainder(scan, chosen, left.filter("is_unclean").select(*POSITION), rows, forced)
+    return Remainder(scan, chosen, remaining.filter("is_unclean").select(*POSITION), rows, forced)
 
 
 def _with_repeated_ids(scope: Scope, compared: Compared, remainder: Remainder) -> DataFrame | None:
@@ -136,8 +136,10 @@ def _with_repeated_ids(scope: Scope, compared: Compared, remainder: Remainder) -
     produced, count = scope.rows(Ledger.PRODUCED), scope.evidence[Ledger.PRODUCED].coverage.rows
     hashes = _id_hashes(outside(produced, remainder.positions), compared)
     if remainder.rows is not None:
-        left = reduce(DataFrame.unionByName, (_id_hashes(rows, compared) for rows in remainder.rows.values()))
-        hashes = hashes.unionByName(left.distinct())
+        remaining = reduce(
+            DataFrame.unionByName, (_id_hashes(rows, compared) for rows in remainder.rows.values())
+        )
+        hashes = hashes.unionByName(remaining.distinct())
     suspected = repeated(hashes, count)
     if suspected.isEmpty():
         return None
