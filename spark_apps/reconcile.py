@@ -17,10 +17,10 @@ from typing import Any
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.bundle.making import make_bundle
-from tieout.engine.bundle.packing import DEFAULT_MB, Wanted
+from tieout.engine.bundle.packing import DEFAULT_MB, BundleRequest
 from tieout.engine.judging.warming import warm_up
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import space_told, stop, submitted_session
+from tieout.engine.session import explained_space_errors, stop, submitted_session
 from tieout.engine.staging import break_lines, write_output
 from tieout.errors import TieoutError
 from tieout.model import Window
@@ -101,7 +101,9 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 def _bundle(reconciliation: Reconciliation, contract: Contract, file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        bundle = make_bundle(reconciliation, contract, Wanted(file, DEFAULT_MB, has_contents=True), _say)
+        bundle = make_bundle(
+            reconciliation, contract, BundleRequest(file, DEFAULT_MB, has_contents=True), _say
+        )
     except (TieoutError, OSError) as error:
         _say(f"no audit bundle: {error}")
     else:
@@ -134,7 +136,7 @@ def _tell(result: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     try:
-        with space_told():
+        with explained_space_errors():
             sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))

@@ -15,9 +15,9 @@ from pathlib import Path
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.payloads import payloads_of
-from tieout.engine.session import space_told, stop, submitted_session
+from tieout.engine.session import explained_space_errors, stop, submitted_session
 from tieout.errors import TieoutError
-from tieout.replaying import Body, Wanted, choose, plan_of
+from tieout.replaying import Body, LostMessage, choose, plan_of
 from tieout.replaying.describing import Subject, markdown, notes_on
 from tieout.replaying.folder import read_breaks, target_of, write_plan
 from tieout.spark_environment import take_handed_over
@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
 
     # 4. The bodies of lost messages: the engine, where there is something to look for.
     accepts = contract.replay is not None and contract.replay.unverified_bodies == "accept"
-    bodies = _bodies(contract, chosen.wanted) if chosen.wanted else {}
+    bodies = _bodies(contract, chosen.lost) if chosen.lost else {}
     plan = plan_of(chosen, bodies, accepts_unverified=accepts)
 
     # 5. The files, and the text that an approver reads.
@@ -64,10 +64,10 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _bodies(contract: Contract, wanted: tuple[Wanted, ...]) -> dict[str, Body]:
+def _bodies(contract: Contract, lost: tuple[LostMessage, ...]) -> dict[str, Body]:
     spark = submitted_session(f"tieout replay {contract.pipeline}", settings.jars(contract.connectors))
     try:
-        return dict(payloads_of(spark, contract, wanted, datetime.now(UTC)))
+        return dict(payloads_of(spark, contract, lost, datetime.now(UTC)))
     finally:
         stop(spark)
 
@@ -96,7 +96,7 @@ def _tell(result: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     try:
-        with space_told():
+        with explained_space_errors():
             sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))

@@ -100,7 +100,7 @@ class Surroundings:
         chosen = choose(
             found, told, self.contract, find_done=lambda keys: dict.fromkeys(store.replayed(keys), "before")
         )
-        plan = plan_of(chosen, {one.key: Body(1, None, b"body", is_verified=True) for one in chosen.wanted})
+        plan = plan_of(chosen, {one.key: Body(1, None, b"body", is_verified=True) for one in chosen.lost})
         subject = Subject(self.contract, run.window, run.run_id, None, target_of(self.contract))
         return write_plan(plan, subject, markdown(plan, subject), Path(given["--output"]))
 

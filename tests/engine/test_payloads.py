@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from tieout.contracts import Contract, load_contract
 from tieout.engine.payloads import payloads_of
 from tieout.errors import SourceError
-from tieout.replaying import Body, Wanted
+from tieout.replaying import Body, LostMessage
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SEGMENTS = Path(__file__).parents[1] / "kafka_files" / "log"
@@ -29,7 +29,7 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def wanted(number: int, body: str | None, **changes: Any) -> Wanted:
+def lost(number: int, body: str | None, **changes: Any) -> LostMessage:
     """Return message `number`, whose payload hash is that of the body."""
     fields = {
         "key": f"k-{number}",
@@ -41,7 +41,7 @@ def wanted(number: int, body: str | None, **changes: Any) -> Wanted:
         "offset": number,
         "payload_hash": None if body is None else sha(body),
     }
-    return Wanted(**{**fields, **changes})
+    return LostMessage(**{**fields, **changes})
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def found(spark: SparkSession, contract: Contract, asked: Iterable[Wanted]) -> dict[str, Body]:
+def found(spark: SparkSession, contract: Contract, asked: Iterable[LostMessage]) -> dict[str, Body]:
     """Return the bodies by idempotence key."""
     return dict(payloads_of(spark, contract, tuple(asked), NOW))
 
@@ -96,7 +96,7 @@ def found(spark: SparkSession, contract: Contract, asked: Iterable[Wanted]) -> d
 def test_a_body_is_found_by_id_and_hash(spark: SparkSession, make: Make) -> None:
     """A retry with the same body is no second version, a hash that is not the evidence's no body at all."""
     contract = make({"value": "body", "key": "customer", "headers": "map('trace', trace.t)"})
-    asked = [wanted(1, '{"n":1}'), wanted(2, "not two"), wanted(3, "three"), wanted(9, "nine")]
+    asked = [lost(1, '{"n":1}'), lost(2, "not two"), lost(3, "three"), lost(9, "nine")]
 
     bodies = found(spark, contract, asked)
 
@@ -107,10 +107,10 @@ def test_without_a_hash_all_versions_are_counted(spark: SparkSession, make: Make
     """An id whose rows hold different bodies says nothing about which was meant; one without value is a tombstone."""
     contract = make({"value": "body"})
 
-    bodies = found(spark, contract, [wanted(4, None), wanted(5, None), wanted(2, None)])
+    bodies = found(spark, contract, [lost(4, None), lost(5, None), lost(2, None)])
 
     assert (bodies["k-4"].versions, bodies["k-5"].value, bodies["k-2"].value) == (2, None, b"two")
-    assert found(spark, contract, [wanted(4, "other")])["k-4"] == Body(1, None, b"other")
+    assert found(spark, contract, [lost(4, "other")])["k-4"] == Body(1, None, b"other")
 
 
 def test_a_row_is_no_worse_than_its_ledger_found_it(spark: SparkSession, make: Make, tmp_path: Path) -> None:
@@ -121,16 +121,16 @@ def test_a_row_is_no_worse_than_its_ledger_found_it(spark: SparkSession, make: M
     ]
     (tmp_path / "produced.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    assert found(spark, contract, [wanted(1, "b"), wanted(2, "b")]).keys() == {"k-1", "k-2"}
+    assert found(spark, contract, [lost(1, "b"), lost(2, "b")]).keys() == {"k-1", "k-2"}
     counted = make({"value": "concat(body, amount)"})
-    assert found(spark, counted, [wanted(1, "b"), wanted(2, "b")]).keys() == {"k-1"}
+    assert found(spark, counted, [lost(1, "b"), lost(2, "b")]).keys() == {"k-1"}
 
 
 def test_equal_contents_are_found_by_their_hash(spark: SparkSession, make: Make) -> None:
     """Without ids the payload is all there is."""
     contract = make({"value": "body"}, identity="content")
 
-    assert found(spark, contract, [wanted(2, "two", message_id=None)])["k-2"].value == b"two"
+    assert found(spark, contract, [lost(2, "two", message_id=None)])["k-2"].value == b"two"
 
 
 def test_a_record_of_a_brokers_segment_is_found_by_its_position(spark: SparkSession, make: Make) -> None:
@@ -141,7 +141,7 @@ def test_a_record_of_a_brokers_segment_is_found_by_its_position(spark: SparkSess
     }
     replay = {"from": "log", "value": "value", "key": "key", "headers": "headers"}
     contract = make(replay, ledgers={"log": log}, identity="position")
-    asked = [wanted(n, None, topic="payments", partition=0, offset=n) for n in (0, 2)]
+    asked = [lost(n, None, topic="payments", partition=0, offset=n) for n in (0, 2)]
 
     bodies = found(spark, contract, asked)
 
@@ -169,7 +169,7 @@ def test_an_expression_that_gives_no_body_is_an_error(
 ) -> None:
     """It names the field, what it gives, and the columns that there are."""
     with pytest.raises(SourceError, match=told):
-        found(spark, make(replay), [wanted(1, None)])
+        found(spark, make(replay), [lost(1, None)])
 
 
 def test_a_source_that_is_gone_is_an_error(spark: SparkSession, make: Make, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_source_that_is_gone_is_an_error(spark: SparkSession, make: Make, tmp_
     (tmp_path / "produced.jsonl").unlink()
 
     with pytest.raises(SourceError, match="nothing to take bodies from"):
-        found(spark, contract, [wanted(1, None)])
+        found(spark, contract, [lost(1, None)])
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_hash_that_a_row_claims_speaks_for_no_body(
         "coalesce(hash, sha2(body, 256))": "h1",
         "sha2(customer, 256)": sha("h1"),
     }
-    asked = wanted(1, None, payload_hash=hashes.get(columns["payload_hash"], "h1"))
+    asked = lost(1, None, payload_hash=hashes.get(columns["payload_hash"], "h1"))
 
     body = found(spark, contract, [asked])["k-1"]
 
@@ -232,5 +232,5 @@ def test_a_usual_digest_that_fits_its_body_is_verified(
     produced = {"source": source, "columns": columns, "coverage": "declared"}
     contract = make({"value": "body"}, ledgers={"produced": produced})
 
-    assert found(spark, contract, [wanted(1, "one")])["k-1"].is_verified
-    assert not found(spark, contract, [wanted(1, None)])["k-1"].is_verified
+    assert found(spark, contract, [lost(1, "one")])["k-1"].is_verified
+    assert not found(spark, contract, [lost(1, None)])["k-1"].is_verified

@@ -19,9 +19,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tieout.engine.bundle import making, parts
-from tieout.engine.bundle.packing import Wanted
+from tieout.engine.bundle.packing import BundleRequest
 from tieout.engine.materialising import materialised
-from tieout.engine.session import guarded_ports, set_to, space_told, suited_to, tell_errors_once
+from tieout.engine.session import (
+    explained_space_errors,
+    guarded_ports,
+    set_to,
+    silence_duplicate_errors,
+    suited_to,
+)
 from tieout.engine.sources.source import cluster_failure, is_of_spark
 from tieout.errors import DiskFullError, JavaMemoryError, UsageError
 
@@ -30,7 +36,7 @@ def test_an_error_in_an_expression_is_raised_and_not_printed(
     spark: SparkSession, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """PySpark logs the stack of Java of each; a user who mistyped a column is told so in one line."""
-    tell_errors_once()
+    silence_duplicate_errors()
 
     with pytest.raises(AnalysisException, match="nothing"):
         spark.range(1).selectExpr("nothing").collect()
@@ -43,12 +49,15 @@ def test_a_full_disk_is_told_as_one(spark: SparkSession, monkeypatch: pytest.Mon
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/full")
     failing = spark.range(1).select(F.raise_error(F.lit("java.io.IOException: No space left on device")))
 
-    with pytest.raises(DiskFullError, match="Spark's own files in /full; free some") as found, space_told():
+    with (
+        pytest.raises(DiskFullError, match="Spark's own files in /full; free some") as found,
+        explained_space_errors(),
+    ):
         failing.collect()
 
     assert isinstance(found.value.__cause__, Exception)
     assert not is_of_spark(found.value.__cause__)
-    with pytest.raises(AnalysisException), space_told():
+    with pytest.raises(AnalysisException), explained_space_errors():
         spark.range(1).selectExpr("nothing")
 
 
@@ -60,13 +69,13 @@ def test_a_bundle_without_space_names_its_own_folder(
         F.raise_error(F.lit("java.io.IOException: No space left on device")).alias("id")
     )
     found: Any = SimpleNamespace()
-    wanted = Wanted(tmp_path / "orders.zip", most_mb=1, has_contents=True)
+    request = BundleRequest(tmp_path / "orders.zip", max_mb=1, has_contents=True)
     monkeypatch.setattr(
         making, "write_parts", lambda *_: parts._written(failing, tmp_path / "evidence.parquet")
     )
 
-    with pytest.raises(DiskFullError) as told, space_told():
-        making.make_bundle(found, found, wanted, lambda _: None)
+    with pytest.raises(DiskFullError) as told, explained_space_errors():
+        making.make_bundle(found, found, request, lambda _: None)
 
     assert str(told.value) == f"no space left on the device of {tmp_path}"
 
@@ -76,7 +85,7 @@ def test_a_java_machine_without_memory_is_told_as_one(
 ) -> None:
     """Whatever failed first: the task on a record that unpacks to more, or a call to the machine that ended of it."""
     failing = spark.range(1).select(F.raise_error(F.lit("java.lang.OutOfMemoryError: Java heap space")))
-    with pytest.raises(JavaMemoryError, match="may unpack to more") as found, space_told():
+    with pytest.raises(JavaMemoryError, match="may unpack to more") as found, explained_space_errors():
         failing.collect()
     assert isinstance(found.value.__cause__, Exception)
     assert not is_of_spark(found.value.__cause__)
@@ -88,10 +97,10 @@ def test_a_java_machine_without_memory_is_told_as_one(
             ConnectionRefusedError(111, "Connection refused"),
             Py4JError("does not exist in the JVM"),
         ):
-            with pytest.raises(JavaMemoryError, match="or has ended"), space_told():
+            with pytest.raises(JavaMemoryError, match="or has ended"), explained_space_errors():
                 raise told
         monkeypatch.setattr(SparkContext, "_gateway", None)
-        with pytest.raises(ConnectionRefusedError), space_told():
+        with pytest.raises(ConnectionRefusedError), explained_space_errors():
             raise ConnectionRefusedError(111, "Connection refused")
 
 

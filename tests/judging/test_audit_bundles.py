@@ -250,7 +250,7 @@ def test_a_zip_that_is_no_bundle_is_refused_before_it_is_unpacked(
     folder.mkdir()
 
     with pytest.raises(BundleError, match=message):
-        open_bundle(file, folder, most_mb=1)
+        open_bundle(file, folder, max_mb=1)
 
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["folder", "given.zip"]
 

@@ -24,7 +24,7 @@ from tests.store.examples import (
 
 from tieout.contracts import ReplayOutput
 from tieout.errors import StoreError
-from tieout.replaying import Body, Record, Removal, Wanted
+from tieout.replaying import Body, LostMessage, Record, Removal
 from tieout.replaying.removing import removal_sql
 from tieout.store import Replay, ReplayItem, Store
 from tieout.store.replay_target import insert_once, target_database
@@ -50,7 +50,8 @@ def records() -> list[Record]:
     bodies = [Body(1, b"k", b"v"), Body(1, None, None), Body(1, b"\x00\xff", b"", (("h", "1"),))]
     return [
         Record(
-            Wanted(f"key-{n}", f"b-{n}", f"m-{n}", None, "orders", n % 3, n, None), bodies[n % len(bodies)]
+            LostMessage(f"key-{n}", f"b-{n}", f"m-{n}", None, "orders", n % 3, n, None),
+            bodies[n % len(bodies)],
         )
         for n in range(RECORDS)
     ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tieout.cli.exit_codes import ExitCode
 from tieout.cli.paths import path
-from tieout.engine.bundle.packing import DEFAULT_MB, Wanted
+from tieout.engine.bundle.packing import DEFAULT_MB, BundleRequest
 from tieout.errors import UsageError
 from tieout.reporting.alerts import plain
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tieout.engine.bundle.verifying import Verification
 
 
-def requested_bundle(arguments: argparse.Namespace, file: Path) -> Wanted:
+def requested_bundle(arguments: argparse.Namespace, file: Path) -> BundleRequest:
     """Return the bundle request of the arguments.
 
     Raises:
@@ -33,10 +33,10 @@ def requested_bundle(arguments: argparse.Namespace, file: Path) -> Wanted:
         raise UsageError(f"{file}: expected the name of a file that ends in .zip")
     if not os.access(file.parent, os.W_OK | os.X_OK):
         raise UsageError(f"{file}: {file.parent} is not a folder that can be written to")
-    return Wanted(file, arguments.max_mb, not arguments.without_contents)
+    return BundleRequest(file, arguments.max_mb, not arguments.without_contents)
 
 
-def bundle_report(bundled: Bundled, request: Wanted, *, is_json: bool) -> str:
+def bundle_report(bundled: Bundled, request: BundleRequest, *, is_json: bool) -> str:
     """Return the summary that is printed for a written bundle, as text or JSON."""
     statement = bundled.statement
     if is_json:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tieout.contracts import Contract
-from tieout.engine.bundle.packing import Wanted
+from tieout.engine.bundle.packing import BundleRequest
 from tieout.model import Window
 from tieout.reporting.trace import TraceRequest
 
@@ -25,7 +25,7 @@ class Order:
     window: Window
     run_id: str
     now: datetime
-    bundle: Wanted | None = None
+    bundle: BundleRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Engine(Protocol):
     ) -> Mapping[str, Any]:
         """Write the window's output directory, and its bundle if requested; return the statement."""
 
-    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
+    def bundle(self, order: Order, request: BundleRequest, progress: Progress) -> Bundled:
         """Judge the window and write its bundle only."""
 
     def follow(

@@ -20,10 +20,10 @@ from tieout.cli.java import java_messages_kept, require_java
 from tieout.cli.java_classes import ClassArchive
 from tieout.contracts import Contract
 from tieout.engine.bundle.making import make_bundle
-from tieout.engine.bundle.packing import Wanted
+from tieout.engine.bundle.packing import BundleRequest
 from tieout.engine.judging.warming import warm_up
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import local_session, space_told, stop
+from tieout.engine.session import explained_space_errors, local_session, stop
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
@@ -54,7 +54,7 @@ class SparkEngine:
                 progress(f"written: {order.bundle.file}, digest {bundled.digest}")
             return reconciliation.statement
 
-    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
+    def bundle(self, order: Order, request: BundleRequest, progress: Progress) -> Bundled:
         """Judge the window and write its bundle only."""
         with self._reconciled(order, progress) as reconciliation:
             bundled = make_bundle(reconciliation, order.contract, request, progress)
@@ -95,7 +95,7 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
             spark, draft = archive.started(started)
         warm_up(spark)
         _heed_interrupts()
-        with space_told():
+        with explained_space_errors():
             try:
                 yield spark
             finally:

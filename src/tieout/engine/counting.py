@@ -61,7 +61,7 @@ class Counts:
 def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) -> dict[str, Column]:
     """Return the aggregates of `Counts` by name, to be computed while the rows are read; `group` is the judged one."""
     ledger, now = request.ledger, request.now
-    time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
+    time, is_readable = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
     latest = F.lit(now + LATEST_AHEAD)
     is_ahead = time > latest
@@ -77,24 +77,24 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) 
         is_reversed = F.coalesce(F.unix_micros("completed_at") < earliest, F.lit(False))
         is_ahead |= F.col("completed_at") > latest
     counted = {
-        "rows": is_good,
-        "unparsed": ~is_good,
-        "undated": is_good & time.isNull(),
-        "implausible": is_good & is_implausible,
-        "unset": is_good & is_unset,
-        "ahead": is_good & is_ahead,
-        "reversed": is_good & is_reversed,
-        "without_id": is_good & lacks_id,
-        "without_identity": is_good & lacks_id & lacks_place,
-        "without_position": is_good & lacks_place,
-        "null_words": is_good & is_null_word,
-        "of_others": is_good & ~is_of_group(group) if "consumer_group" in names else F.lit(False),
+        "rows": is_readable,
+        "unparsed": ~is_readable,
+        "undated": is_readable & time.isNull(),
+        "implausible": is_readable & is_implausible,
+        "unset": is_readable & is_unset,
+        "ahead": is_readable & is_ahead,
+        "reversed": is_readable & is_reversed,
+        "without_id": is_readable & lacks_id,
+        "without_identity": is_readable & lacks_id & lacks_place,
+        "without_position": is_readable & lacks_place,
+        "null_words": is_readable & is_null_word,
+        "of_others": is_readable & ~is_of_group(group) if "consumer_group" in names else F.lit(False),
     }
     unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
     for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):
-        counted |= {f"{of}_{name}": is_good & condition for name, condition in conditions.items()}
+        counted |= {f"{of}_{name}": is_readable & condition for name, condition in conditions.items()}
     counts = {name: F.count_if(condition) for name, condition in counted.items()}
     if COUNT not in names:
         return counts
-    unread = F.sum(F.when(~is_good, F.coalesce(COUNT, F.lit(1))))
+    unread = F.sum(F.when(~is_readable, F.coalesce(COUNT, F.lit(1))))
     return {**counts, "unparsed": F.coalesce(unread, F.lit(0))}

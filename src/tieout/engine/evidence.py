@@ -74,8 +74,8 @@ class LedgerCoverage:
     def is_sound(self) -> bool:
         """Whether the evidence states how far it is complete, and nothing contradicts that."""
         has_all = not self.has_sequence_gaps and not self.silent
-        is_whole = self.is_within_tolerance and has_all and not self.doubled
-        return self.is_present and is_whole and self.complete_until is not None
+        is_complete = self.is_within_tolerance and has_all and not self.doubled
+        return self.is_present and is_complete and self.complete_until is not None
 
     def covers(self, start: datetime, end: datetime) -> bool:
         """Return whether the evidence is complete over `[start, end]`."""

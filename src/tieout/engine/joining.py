@@ -34,5 +34,5 @@ def small_side(rows: DataFrame) -> DataFrame:
 
 def at_positions(rows: DataFrame, positions: DataFrame) -> DataFrame:
     """Return the rows at some positions, which are materialised."""
-    wanted = small_side(positions.select(*[F.col(name).alias(f"at_{name}") for name in POSITION]))
-    return rows.join(wanted, same(POSITION, "at_"), how="left_semi")
+    chosen = small_side(positions.select(*[F.col(name).alias(f"at_{name}") for name in POSITION]))
+    return rows.join(chosen, same(POSITION, "at_"), how="left_semi")

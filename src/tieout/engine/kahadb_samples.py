@@ -35,7 +35,7 @@ def journal_messages(
     counts: Counter[str] = Counter()
     kept: dict[str, list[Added]] = {}
 
-    def take(_: SmallFile, __: int, entries: list[Entry]) -> None:
+    def collect(_: SmallFile, __: int, entries: list[Entry]) -> None:
         for entry in entries:
             if isinstance(entry, Added):
                 counts[entry.queue] += 1
@@ -43,7 +43,7 @@ def journal_messages(
                 if len(some) < limit:
                     some.append(entry)
 
-    journal = read_journal([Path(text)], Path(text).parent, take)
+    journal = read_journal([Path(text)], Path(text).parent, collect)
     names = sorted(counts, key=lambda name: (name.startswith(_OF_BROKER), -counts[name], name))
     if not names:
         problem = journal.faults[0] if journal.faults else "none that was given a message"

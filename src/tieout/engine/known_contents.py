@@ -95,6 +95,6 @@ def _is_lacking(name: str) -> Column:
 
 def _bits(conditions: Mapping[str, Column]) -> Column:
     bits = F.lit(0)
-    for name, holds in conditions.items():
-        bits = bits + F.when(holds, bit_of(name)).otherwise(0)
+    for name, condition in conditions.items():
+        bits = bits + F.when(condition, bit_of(name)).otherwise(0)
     return bits

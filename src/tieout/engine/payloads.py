@@ -28,10 +28,10 @@ from tieout.engine.sources.named_columns import paths_in, text_columns
 from tieout.engine.sources.source import FAULT, HIDDEN, Request
 from tieout.errors import SourceError
 from tieout.model import Identity
-from tieout.replaying import UNREADABLE, Body, Wanted
+from tieout.replaying import UNREADABLE, Body, LostMessage
 
-_WANTED: Final = "wanted_key string, wanted_id string, wanted_session string, wanted_topic string, \
-wanted_partition int, wanted_offset bigint, wanted_hash string"
+_LOST: Final = "lost_key string, lost_id string, lost_session string, lost_topic string, \
+lost_partition int, lost_offset bigint, lost_hash string"
 
 _DIGESTS: Final = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
@@ -40,25 +40,25 @@ _LOG_HEADERS: Final = "array<struct<key:string,value:binary>>"
 
 
 def payloads_of(
-    spark: SparkSession, contract: Contract, wanted: Sequence[Wanted], now: datetime
+    spark: SparkSession, contract: Contract, lost: Sequence[LostMessage], now: datetime
 ) -> Iterator[tuple[str, Body]]:
-    """Yield the idempotence key and the body of each wanted message that the source has.
+    """Yield the idempotence key and the body of each lost message that the source has.
 
     Raises:
         SourceError: where the source cannot be read, or an expression of the contract's `replay` is none over it.
         ConnectionNotFoundError: where the source's connection is not defined.
     """
     replay = contract.replay
-    if replay is None or replay.value is None or not wanted:
+    if replay is None or replay.value is None or not lost:
         return
     with lenient(spark):
         candidates, is_computed = _candidates(spark, contract, replay, now)
-        found = _matched(spark, contract, candidates, wanted)
-    hashes = {one.key: one.payload_hash for one in wanted}
+        found = _matched(spark, contract, candidates, lost)
+    hashes = {one.key: one.payload_hash for one in lost}
     for row in found.toLocalIterator():
-        body, claimed = _body(row), hashes[row["wanted_key"]]
+        body, claimed = _body(row), hashes[row["lost_key"]]
         is_verified = claimed is not None and (is_computed or has_digest(body.value, claimed))
-        yield row["wanted_key"], replace(body, is_verified=is_verified)
+        yield row["lost_key"], replace(body, is_verified=is_verified)
 
 
 def is_computed_from(hash_text: str | None, replay: Replay, columns: Sequence[str]) -> bool:
@@ -103,9 +103,11 @@ def _candidates(
     """
     ledger = replay.from_
     spec = spec_of(contract, ledger)
-    bodies = filter(None, [replay.key, replay.value, replay.headers])
-    plain = text_columns(ledger, spec.columns)
-    request = Request(spark, ledger, contract.base_dir, now, plain, expressions=(*spec.expressions, *bodies))
+    body_expressions = filter(None, [replay.key, replay.value, replay.headers])
+    texts = text_columns(ledger, spec.columns)
+    request = Request(
+        spark, ledger, contract.base_dir, now, texts, expressions=(*spec.expressions, *body_expressions)
+    )
     rows = READERS[spec.source.kind](spec.source, request).rows
     if rows is None:
         raise SourceError(
@@ -140,40 +142,40 @@ def _candidates(
 
 
 def _matched(
-    spark: SparkSession, contract: Contract, candidates: DataFrame, wanted: Sequence[Wanted]
+    spark: SparkSession, contract: Contract, candidates: DataFrame, lost: Sequence[LostMessage]
 ) -> DataFrame:
-    """Return one row for each wanted message that was found: `wanted_key`, `bodies`: the different ones.
+    """Return one row for each lost message that was found: `lost_key`, `bodies`: the different ones.
 
-    | wanted_key | bodies                              |
+    | lost_key | bodies                              |
     |------------|-------------------------------------|
     | 3f2a…      | [{key: 6b, value: 7b7d, headers: …}] |
     """
     rows = [
         (one.key, one.message_id, one.session, one.topic, one.partition, one.offset, one.payload_hash)
-        for one in wanted
+        for one in lost
     ]
-    wanted_rows = F.broadcast(spark.createDataFrame(rows, _WANTED))
-    by_hash = F.col("wanted_hash").isNull() | (F.col("hash") == F.col("wanted_hash"))
+    lost_rows = F.broadcast(spark.createDataFrame(rows, _LOST))
+    by_hash = F.col("lost_hash").isNull() | (F.col("hash") == F.col("lost_hash"))
     return (
-        candidates.join(wanted_rows, _is_same(contract) & by_hash, how="inner")
-        .groupBy("wanted_key")
+        candidates.join(lost_rows, _is_same(contract) & by_hash, how="inner")
+        .groupBy("lost_key")
         .agg(F.collect_set(F.struct("key", "value", "headers")).alias("bodies"))
-        .select("wanted_key", F.size("bodies").alias("versions"), F.col("bodies")[0].alias("body"))
+        .select("lost_key", F.size("bodies").alias("versions"), F.col("bodies")[0].alias("body"))
     )
 
 
 def _is_same(contract: Contract) -> Column:
-    """Return whether a source row belongs to a wanted message, by the contract's identity."""
+    """Return whether a source row belongs to a lost message, by the contract's identity."""
     if contract.identity is Identity.CONTENT:
-        return F.col("hash") == F.col("wanted_hash")
+        return F.col("hash") == F.col("lost_hash")
     if contract.identity is Identity.POSITION:
         return (
-            (F.col("topic") == F.col("wanted_topic"))
-            & (F.col("partition") == F.col("wanted_partition"))
-            & (F.col("offset") == F.col("wanted_offset"))
+            (F.col("topic") == F.col("lost_topic"))
+            & (F.col("partition") == F.col("lost_partition"))
+            & (F.col("offset") == F.col("lost_offset"))
         )
-    in_session = F.col("wanted_session").isNull() | (F.col("session") == F.col("wanted_session"))
-    return (F.col("id") == F.col("wanted_id")) & in_session
+    in_session = F.col("lost_session").isNull() | (F.col("session") == F.col("lost_session"))
+    return (F.col("id") == F.col("lost_id")) & in_session
 
 
 def _body(row: Row) -> Body:

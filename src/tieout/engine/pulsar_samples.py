@@ -57,8 +57,8 @@ def named_cursor(text: str, place: str) -> PulsarCursorSource:
         SourceError: where there is no such topic or subscription, or the broker cannot be asked.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    name, _, rest = text.removeprefix(PREFIX).partition(":")
-    topic, _, subscription = rest.rpartition(":")
+    name, _, path = text.removeprefix(PREFIX).partition(":")
+    topic, _, subscription = path.rpartition(":")
     try:
         spec = PulsarCursorSource(connection=name, topic=topic, subscription=subscription)
     except ValidationError:

@@ -90,8 +90,8 @@ def open_ledgers(
 
     Raises: what `read_evidence` raises.
     """
-    wanted = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.timeParserPolicy": "CORRECTED"}
-    for name, value in (wanted | {AS_NUMBERS: "true"} | FOR_EVIDENCE).items():
+    session_settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.timeParserPolicy": "CORRECTED"}
+    for name, value in (session_settings | {AS_NUMBERS: "true"} | FOR_EVIDENCE).items():
         spark.conf.set(name, value)
     return {ledger: _opened(spark, contract, window, now, ledger) for ledger in contract.ledgers}
 
@@ -118,12 +118,12 @@ def _opened(
         takes_dates=window.end - window.start >= timedelta(days=1),
         is_by_position=contract.identity is Identity.POSITION,
     )
-    reading = _with_taking(READERS[spec.source.kind](spec.source, request), ledger)
+    reading = _with_taken_at(READERS[spec.source.kind](spec.source, request), ledger)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
     return OpenLedger(contract, window, spec, request, reading, found)
 
 
-def _with_taking(reading: Reading, ledger: Ledger) -> Reading:
+def _with_taken_at(reading: Reading, ledger: Ledger) -> Reading:
     """Return the reading of a group's positions with `taken_at`, when its table was taken, if that is known."""
     rows, taken_at = reading.rows, reading.taken_at
     if ledger not in POSITION_LEDGERS or rows is None or taken_at is None:
@@ -163,7 +163,7 @@ def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed
 
 @dataclass(frozen=True)
 class OpenLedger:
-    """A ledger whose source was opened and whose rows, if there are any, are conformed but not read yet."""
+    """A ledger whose source was opened and whose rows, if any, are conformed but not read yet."""
 
     contract: Contract
     window: Window
@@ -277,22 +277,22 @@ def _kept(
     """Return the conformed rows, materialised, and their counts; inputs that break the job are left out."""
     ledger, found = request.ledger, first
     while reading.rows is not None:
-        seen = Observation()
+        observation = Observation()
         try:
             counted = counts_of(found, spec, request, group)
             totals = [count.alias(name) for name, count in counted.items()]
-            kept = materialised(found.rows.observe(seen, *totals))
+            kept = materialised(found.rows.observe(observation, *totals))
             # Spark Connect does not return what it observed during a checkpoint.
-            counts = seen.get or kept.agg(*totals).collect()[0].asDict()
+            counts = observation.get or kept.agg(*totals).collect()[0].asDict()
             return reading, replace(found, rows=kept), Counts.of(counts)
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
             if reading.rows is not None:
                 found = _conformed(reading.rows, spec, request)
     empty = no_rows(request.spark, SCHEMAS[ledger])
-    nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
+    null_columns = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
     numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
-    return reading, Conformed(empty.select("*", *nothing, *numbers), frozenset()), Counts()
+    return reading, Conformed(empty.select("*", *null_columns, *numbers), frozenset()), Counts()
 
 
 def _reread(reading: Reading, error: Exception, place: str) -> Reading:
@@ -305,15 +305,15 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
     """
     if not is_of_spark(error):
         raise error
-    left = cluster_failure(error, f"{place}.source")
-    if isinstance(left, UnreadableTimeError) and reading.reread is not None:
+    unreachable = cluster_failure(error, f"{place}.source")
+    if isinstance(unreachable, UnreadableTimeError) and reading.reread is not None:
         return reading.reread()
-    if left is not None:
-        raise left from None
-    again = None if reading.reread is None else reading.reread()
-    if again is None or again.unparsed_inputs <= reading.unparsed_inputs:
+    if unreachable is not None:
+        raise unreachable from None
+    reread = None if reading.reread is None else reading.reread()
+    if reread is None or reread.unparsed_inputs <= reading.unparsed_inputs:
         raise SourceError(f"{place}: {_failing(error)}") from None
-    return again
+    return reread
 
 
 def _failing(error: Exception) -> str:
@@ -337,7 +337,7 @@ def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...
         return ()
     files = rows.where(F.col(FAULT).isNull() & F.col(FILE).isNotNull()).select(FILE).distinct().collect()
     with_rows = {str(local_path(row[FILE])) for row in files}
-    return tuple(words for path, words in copies if path in with_rows)
+    return tuple(sentence for path, sentence in copies if path in with_rows)
 
 
 def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, ...]:

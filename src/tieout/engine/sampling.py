@@ -87,8 +87,8 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
 
 def needs_spark(text: str) -> bool:
     """Return whether Spark is started to sample what the text names."""
-    is_asked = text.startswith((_TABLE, PULSAR))
-    return text.startswith(TOPIC) or (not is_asked and table_format(Path(text)) is not None)
+    is_remote = text.startswith((_TABLE, PULSAR))
+    return text.startswith(TOPIC) or (not is_remote and table_format(Path(text)) is not None)
 
 
 _BY_NAME: Final[Mapping[str, Callable[[str, str], LedgerSample]]] = {

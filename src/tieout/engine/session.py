@@ -211,8 +211,8 @@ def _session(
         _start_java(SparkConf().setAll(list(builder._options.items())), java_messages)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(log_level)
-    tell_errors_once()
-    _remember_classes(session)
+    silence_duplicate_errors()
+    _cache_java_classes(session)
     _use_this_python(session)
     return session
 
@@ -241,7 +241,7 @@ def stop(spark: SparkSession) -> None:
     spark.stop()
 
 
-def tell_errors_once() -> None:
+def silence_duplicate_errors() -> None:
     """Keep PySpark from printing the errors that it raises: a wrong column in a contract is one line, and no stack."""
     for name in _DUPLICATE_LOGGERS:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
@@ -256,7 +256,7 @@ def _use_this_python(spark: SparkSession) -> None:
         spark.sparkContext.pythonExec = sys.executable
 
 
-def _remember_classes(spark: SparkSession) -> None:
+def _cache_java_classes(spark: SparkSession) -> None:
     """Save two calls into the JVM per column: PySpark looks up class and method each time it uses one.
 
     A run builds thousands of columns; the lookups take a tenth of a small window's time.
@@ -341,7 +341,7 @@ def _has_java_ended() -> bool:
 
 
 @contextmanager
-def space_told() -> Iterator[None]:
+def explained_space_errors() -> Iterator[None]:
     """Explain the error if Spark's own files have no space left on the disk, or Java has no memory left.
 
     Raises:

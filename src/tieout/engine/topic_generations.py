@@ -67,19 +67,19 @@ def _deleted(scope: Scope, recreated: DataFrame, log: Evidence | None) -> DataFr
         .agg(*[F.max(time).alias(time) for time in _TIMES], F.collect_set("kept_in").alias("kept_in"))
     )
     one = F.struct("topic_id", *_TIMES, "kept_in")
-    together = known.groupBy("topic").agg(F.collect_list(one).alias("all"))
+    by_topic = known.groupBy("topic").agg(F.collect_list(one).alias("all"))
     replaced_at = F.array_max(
         F.transform(F.filter("all", _is_on_same_brokers), lambda other: other["seen_at"])
     )
     skew = F.lit(scope.contract.clock_skew)
     was_seen_before = F.coalesce(F.col("one.seen_at") < F.col("replaced_at"), F.lit(True))
-    took_all_before = F.coalesce(F.col("one.alive_at") + skew <= F.col("replaced_at"), F.lit(True))
-    gone = (
-        together.select("topic", "all", F.explode("all").alias("one"))
+    was_last_alive_before = F.coalesce(F.col("one.alive_at") + skew <= F.col("replaced_at"), F.lit(True))
+    deleted = (
+        by_topic.select("topic", "all", F.explode("all").alias("one"))
         .withColumn("replaced_at", replaced_at)
-        .filter(F.col("replaced_at").isNotNull() & was_seen_before & took_all_before)
+        .filter(F.col("replaced_at").isNotNull() & was_seen_before & was_last_alive_before)
     )
-    return materialised(gone.select(_own_name(F.col("topic"), F.col("one.topic_id")).alias("topic")))
+    return materialised(deleted.select(_own_name(F.col("topic"), F.col("one.topic_id")).alias("topic")))
 
 
 def _showing(scope: Scope, ledger: Ledger) -> DataFrame:

@@ -47,7 +47,7 @@ Position = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class _Sought:
+class _Target:
     """The message whose rows are looked for: its id, its positions, and its key in the engine's matching."""
 
     message_id: str | None = None
@@ -60,7 +60,7 @@ def trace(
     spark: SparkSession,
     contract: Contract,
     window: Window | None,
-    asked: TraceRequest,
+    request: TraceRequest,
     *,
     now: datetime,
     progress: Progress = lambda _step: None,
@@ -78,11 +78,11 @@ def trace(
     evidence = read_evidence(spark, contract, read_as, now)
     scope = Scope(contract, read_as, evidence)
     with suited_to(spark, is_small=not scope.is_large, rows=scope.row_count):
-        return traced(scope, asked, is_judged=window is not None, progress=progress)
+        return traced(scope, request, is_judged=window is not None, progress=progress)
 
 
 def traced(
-    scope: Scope, asked: TraceRequest, *, is_judged: bool = True, progress: Progress = lambda _step: None
+    scope: Scope, request: TraceRequest, *, is_judged: bool = True, progress: Progress = lambda _step: None
 ) -> dict[str, Any]:
     """Return the trace from evidence that has been read.
 
@@ -92,30 +92,32 @@ def traced(
     """
     scope = with_topic_generations(scope)
     progress("looking for the message")
-    sought, total = _named(scope, asked), 1
-    if asked.by == RequestedBy.KEY:
-        sought, total = _sent_under(scope, asked.digests())
-    if is_judged and any(_seen(scope, sought).values()):
+    targets, total = _identified(scope, request), 1
+    if request.by == RequestedBy.KEY:
+        targets, total = _with_key(scope, request.digests())
+    if is_judged and any(_rows_by_target(scope, targets).values()):
         progress("judging")
-        tables = judged_by(scope, asked=_terms_of(asked)).tables
+        tables = judged_by(scope, requested=_terms_of(request)).tables
         scope = suspected(scope, tables)
-        known = [_sought_of(one, asked) for one in tables["traced_messages"]]
+        known = [_target_of(one, request) for one in tables["traced_messages"]]
         if known:
-            sought, total = _with_places(known, sought), tables["traced_total"][0]["messages"]
+            targets, total = _with_places(known, targets), tables["traced_total"][0]["messages"]
             breaks = [_with_severity(scope, one) for one in tables["traced_breaks"]]
             progress("gathering the rows")
-            return _document(scope, asked, sought, _seen(scope, sought, tables), breaks, total, is_judged)
-    return _document(scope, asked, sought, _seen(scope, sought), [], total, is_judged)
+            return _document(
+                scope, request, targets, _rows_by_target(scope, targets, tables), breaks, total, is_judged
+            )
+    return _document(scope, request, targets, _rows_by_target(scope, targets), [], total, is_judged)
 
 
-def _terms_of(asked: TraceRequest) -> dict[str, Any]:
+def _terms_of(request: TraceRequest) -> dict[str, Any]:
     """Return the request as the variables of a bucket."""
-    position = None if asked.position is None else dict(zip(_PLACES, asked.position, strict=True))
+    position = None if request.position is None else dict(zip(_PLACES, request.position, strict=True))
     return {
-        "asked_by": asked.by.value,
-        "asked_id": asked.value if asked.by == RequestedBy.MESSAGE_ID else None,
-        "asked_position": position,
-        "asked_digests": list(asked.digests()) if asked.by == RequestedBy.KEY else [],
+        "requested_by": request.by.value,
+        "requested_id": request.value if request.by == RequestedBy.MESSAGE_ID else None,
+        "requested_position": position,
+        "requested_digests": list(request.digests()) if request.by == RequestedBy.KEY else [],
     }
 
 
@@ -127,41 +129,41 @@ def _with_severity(scope: Scope, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _document(
     scope: Scope,
-    asked: TraceRequest,
-    sought: Sequence[_Sought],
-    seen: Mapping[int, Mapping[Ledger, LedgerRows]],
+    request: TraceRequest,
+    targets: Sequence[_Target],
+    rows_by_target: Mapping[int, Mapping[Ledger, LedgerRows]],
     breaks: Sequence[dict[str, Any]],
     total: int,
     is_judged: bool,
 ) -> dict[str, Any]:
-    """Return the trace of the sought messages; a message without any row is left out."""
+    """Return the trace of the target messages; a message without any row is left out."""
     subjects = [
         Subject(
             message_id=one.message_id,
             positions=tuple(sorted(one.positions)),
             judged=one.judged,
             breaks=tuple(found for found in breaks if _is_of(found, one)),
-            ledger_rows=seen[number],
+            ledger_rows=rows_by_target[number],
         )
-        for number, one in enumerate(sought)
-        if seen.get(number)
+        for number, one in enumerate(targets)
+        if rows_by_target.get(number)
     ]
     return trace_document(
         scope.contract,
         scope.window if is_judged else None,
-        asked,
+        request,
         subjects,
         total=total if subjects else 0,
         coverage=coverage_of(scope) if is_judged else None,
     )
 
 
-def _named(scope: Scope, asked: TraceRequest) -> list[_Sought]:
+def _identified(scope: Scope, request: TraceRequest) -> list[_Target]:
     """Return the one message that an id or a position identifies."""
-    if asked.position is not None:
-        return [_Sought(positions=frozenset({asked.position}))]
-    if asked.by == RequestedBy.MESSAGE_ID:
-        return [_Sought(asked.value, _positions(scope, F.col("message_id") == asked.value))]
+    if request.position is not None:
+        return [_Target(positions=frozenset({request.position}))]
+    if request.by == RequestedBy.MESSAGE_ID:
+        return [_Target(request.value, _positions(scope, F.col("message_id") == request.value))]
     return []
 
 
@@ -176,7 +178,7 @@ def _positions(scope: Scope, condition: Column) -> frozenset[Position]:
     return frozenset(named)
 
 
-def _sent_under(scope: Scope, digests: Sequence[str]) -> tuple[list[_Sought], int]:
+def _with_key(scope: Scope, digests: Sequence[str]) -> tuple[list[_Target], int]:
     """Return the first messages whose rows have one of the key hashes, and how many there are."""
     named = [
         found.rows.filter(F.col("key_hash").isin(*digests)).select(
@@ -193,26 +195,26 @@ def _sent_under(scope: Scope, digests: Sequence[str]) -> tuple[list[_Sought], in
         rows.agg(F.min("at").alias("at")).filter("message_id IS NOT NULL OR place IS NOT NULL")
     )
     first = messages.orderBy(F.col("at").asc_nulls_last(), "message_id", "place").limit(MESSAGES_SHOWN)
-    sought = []
+    targets = []
     for row in first.collect():
         if row["message_id"] is not None:
             has_id = F.col("message_id") == row["message_id"]
-            sought.append(_Sought(row["message_id"], _positions(scope, has_id)))
+            targets.append(_Target(row["message_id"], _positions(scope, has_id)))
         elif None not in tuple(row["place"]):
-            sought.append(_Sought(positions=frozenset({tuple(row["place"])})))
-    return sought, messages.count()
+            targets.append(_Target(positions=frozenset({tuple(row["place"])})))
+    return targets, messages.count()
 
 
-def _sought_of(known: Mapping[str, Any], asked: TraceRequest) -> _Sought:
-    """Return a judged message with its positions, and the one asked for."""
+def _target_of(known: Mapping[str, Any], request: TraceRequest) -> _Target:
+    """Return a judged message with its positions, and the position of the request."""
     places = {tuple(place.get(name) for name in _PLACES) for place in known["positions"] or ()}
     positions = {place for place in places if None not in place}
-    if asked.position is not None:
-        positions.add(asked.position)
-    return _Sought(known.get("message_id"), frozenset(positions), known["key"], known)
+    if request.position is not None:
+        positions.add(request.position)
+    return _Target(known.get("message_id"), frozenset(positions), known["key"], known)
 
 
-def _with_places(known: list[_Sought], named: Sequence[_Sought]) -> list[_Sought]:
+def _with_places(known: list[_Target], named: Sequence[_Target]) -> list[_Target]:
     """Return the messages with the positions of all rows with their id, if only one message has this id."""
     ids = [one.message_id for one in known]
     places = {
@@ -226,12 +228,12 @@ def _with_places(known: list[_Sought], named: Sequence[_Sought]) -> list[_Sought
 
 def _at(rows: DataFrame, positions: Iterable[Position]) -> Column:
     """Return whether a row names one of the positions; false where the rows have no positions."""
-    is_there = F.lit(False)
+    is_match = F.lit(False)
     if set(_PLACES) <= set(rows.columns):
         for (topic, partition), offsets in _by_partition(positions).items():
             is_in = (F.col("topic") == topic) & (F.col("partition") == partition)
-            is_there |= is_in & F.col("offset").isin(*offsets)
-    return is_there
+            is_match |= is_in & F.col("offset").isin(*offsets)
+    return is_match
 
 
 def _by_partition(positions: Iterable[Position]) -> dict[tuple[str, int], list[int]]:
@@ -241,35 +243,38 @@ def _by_partition(positions: Iterable[Position]) -> dict[tuple[str, int], list[i
     return offsets
 
 
-def _seen(
-    scope: Scope, sought: Sequence[_Sought], tables: Tables | None = None
+def _rows_by_target(
+    scope: Scope, targets: Sequence[_Target], tables: Tables | None = None
 ) -> dict[int, dict[Ledger, LedgerRows]]:
-    """Return per sought message, by its index, what each ledger shows; nothing where no row is about it.
+    """Return per target message, by its index, what each ledger shows; nothing where no row is about it.
 
     Where an id does not identify one message, the `tables` of the engine decide. A commit alone shows nothing: it has
     passed every position below it.
     """
-    ids = [one.message_id for one in sought if one.message_id is not None]
+    ids = [one.message_id for one in targets if one.message_id is not None]
     by_key = tables is not None and (scope.contract.identity == Identity.CONTENT or len(set(ids)) < len(ids))
-    seen: dict[int, dict[Ledger, LedgerRows]] = {number: {} for number in range(len(sought))}
+    rows_by_target: dict[int, dict[Ledger, LedgerRows]] = {number: {} for number in range(len(targets))}
     for ledger, evidence in scope.evidence.items():
-        if ledger is Ledger.ASSIGNED or not sought:
+        if ledger is Ledger.ASSIGNED or not targets:
             continue
         if by_key and tables is not None and ledger not in POSITION_LEDGERS:
-            found = _keyed(tables[f"traced_{ledger.value}"], sought)
+            found = _rows_by_key(tables[f"traced_{ledger.value}"], targets)
         else:
             found = _collected(
-                evidence.rows, ledger, [_is_about(scope, evidence.rows, ledger, one) for one in sought]
+                evidence.rows, ledger, [_is_about(scope, evidence.rows, ledger, one) for one in targets]
             )
-        for number, what in found.items():
-            seen[number][ledger] = what
-    return {number: ledgers if set(ledgers) - {*POSITION_LEDGERS} else {} for number, ledgers in seen.items()}
+        for number, shown in found.items():
+            rows_by_target[number][ledger] = shown
+    return {
+        number: ledgers if set(ledgers) - {*POSITION_LEDGERS} else {}
+        for number, ledgers in rows_by_target.items()
+    }
 
 
-def _keyed(rows: Sequence[Mapping[str, Any]], sought: Sequence[_Sought]) -> dict[int, LedgerRows]:
+def _rows_by_key(rows: Sequence[Mapping[str, Any]], targets: Sequence[_Target]) -> dict[int, LedgerRows]:
     """Return what a ledger shows of each message by the engine's key, given its traced rows."""
     found = {}
-    for number, one in enumerate(sought):
+    for number, one in enumerate(targets):
         of_one = [row for row in rows if row["key"] == one.key]
         if of_one:
             proofs = (
@@ -279,15 +284,15 @@ def _keyed(rows: Sequence[Mapping[str, Any]], sought: Sequence[_Sought]) -> dict
     return found
 
 
-def _is_about(scope: Scope, rows: DataFrame, ledger: Ledger, one: _Sought) -> Column:
+def _is_about(scope: Scope, rows: DataFrame, ledger: Ledger, one: _Target) -> Column:
     if ledger in POSITION_LEDGERS:
         passed = F.lit(False)
         for (topic, partition), offsets in _by_partition(one.positions).items():
             is_in = (F.col("topic") == topic) & (F.col("partition") == partition)
             passed |= is_in & F.exists(F.array(*map(F.lit, offsets)), _is_covered)
         return passed & scope.is_ours(ledger)
-    is_there = _at(rows, one.positions)
-    return is_there if one.message_id is None else is_there | (F.col("message_id") == one.message_id)
+    is_match = _at(rows, one.positions)
+    return is_match if one.message_id is None else is_match | (F.col("message_id") == one.message_id)
 
 
 def _is_covered(offset: Column) -> Column:
@@ -321,7 +326,7 @@ def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict
     }
 
 
-def _is_of(found: Mapping[str, Any], one: _Sought) -> bool:
+def _is_of(found: Mapping[str, Any], one: _Target) -> bool:
     if "key" in found:
         return bool(found["key"] == one.key)
     places = {tuple(place.get(name) for name in _PLACES) for place in found["positions"]}

@@ -50,12 +50,12 @@ def _publish(plan: Mapping[str, Any], connection: str, topic: str, records: Sequ
 
 def _outgoing(record: Record, topic: str) -> Outgoing:
     """Return the record as it is produced; in a topic other than its own, its key decides the partition."""
-    wanted, body = record.wanted, record.body
+    message, body = record.message, record.body
     is_own = topic == ORIGINAL_TOPIC
     return Outgoing(
-        wanted.key,
-        str(wanted.topic) if is_own else topic,
-        wanted.partition if is_own else None,
+        message.key,
+        str(message.topic) if is_own else topic,
+        message.partition if is_own else None,
         body.key,
         body.value,
         tuple((name, None if value is None else value.encode()) for name, value in body.headers),

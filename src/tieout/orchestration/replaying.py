@@ -166,7 +166,7 @@ def carry_out(
     if removals:
         require_removal_sql(folder, removals, contract)
         files["remove.sql"] = f"removing rows is left to their owner: {folder / 'remove.sql'}"
-    items = [ReplayItem(r.wanted.key, r.wanted.break_id, "produce", r.wanted.message_id) for r in records]
+    items = [ReplayItem(r.message.key, r.message.break_id, "produce", r.message.message_id) for r in records]
     items += [ReplayItem(r.key, r.break_id, "remove", r.message_id) for r in removals]
     names = ("plan_id", "run_id", "pipeline", "group", "incident_id", "target", "digest")
     replay = Replay(**{name: plan[name] for name in names}, approved_by=approved_by, dag_run_id=dag_run_id)

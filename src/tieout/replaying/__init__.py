@@ -5,7 +5,7 @@ Pure: breaks and bodies in, a plan out. Docs: docs/how-to/replay-lost-messages.m
 
 from __future__ import annotations
 
-from tieout.replaying.choosing import MOST_MESSAGES, Chosen, Refusal, Removal, Wanted, choose
+from tieout.replaying.choosing import MOST_MESSAGES, Chosen, LostMessage, Refusal, Removal, choose
 from tieout.replaying.planning import UNREADABLE, Body, Plan, Record, plan_of
 
 __all__ = [
@@ -13,11 +13,11 @@ __all__ = [
     "UNREADABLE",
     "Body",
     "Chosen",
+    "LostMessage",
     "Plan",
     "Record",
     "Refusal",
     "Removal",
-    "Wanted",
     "choose",
     "plan_of",
 ]

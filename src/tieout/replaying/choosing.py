@@ -1,4 +1,4 @@
-"""Choosing among a run's breaks: what may be produced again, what may be removed, and why the rest may not.
+"""Choosing among a run's breaks: what may be produced again, what may be removed, and why others may not.
 
 A message may be produced again only if it certainly had no effect; a row may be removed only if another row with the
 same content stays. Everything else is refused with its reason: a person who knows more can still do it.
@@ -28,7 +28,7 @@ FindDone = Callable[[list[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LostMessage:
     """A lost message that may be produced again if its body is found; `key` is the idempotence key."""
 
     key: str
@@ -57,8 +57,8 @@ class Removal:
     @classmethod
     def from_json(cls, line: str) -> Removal:
         """Return the message that `to_json` wrote."""
-        plain = json.loads(line)
-        return cls(plain["key"], plain["break_id"], plain["message_id"], tuple(plain["rows"]))
+        fields = json.loads(line)
+        return cls(fields["key"], fields["break_id"], fields["message_id"], tuple(fields["rows"]))
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Refusal:
 class Chosen:
     """The choice among a run's breaks; `others` counts the breaks of classes that no replay repairs."""
 
-    wanted: tuple[Wanted, ...]
+    lost: tuple[LostMessage, ...]
     removals: tuple[Removal, ...]
     refusals: tuple[Refusal, ...]
     others: int
@@ -100,7 +100,7 @@ def choose(
         attempt: 1, or higher to replay once more what was replayed before.
         find_done: Finds the idempotence keys that were replayed already.
     """
-    wanted: list[Wanted] = []
+    lost: list[LostMessage] = []
     removals: list[Removal] = []
     refusals: list[Refusal] = []
     others = 0
@@ -111,14 +111,14 @@ def choose(
             others += 1
             continue
         chosen = _CHOICES[found["class"]](found, statement, contract, attempt)
-        if not isinstance(chosen, Refusal) and len(wanted) + len(removals) >= MOST_MESSAGES:
+        if not isinstance(chosen, Refusal) and len(lost) + len(removals) >= MOST_MESSAGES:
             chosen = _refused(
                 found,
                 f"the plan is full: it holds {MOST_MESSAGES} messages; plan one incident at a time, or set the "
                 "group's offsets back instead",
             )
-        {Wanted: wanted, Removal: removals, Refusal: refusals}[type(chosen)].append(chosen)  # type: ignore[attr-defined]
-    return _without_done(Chosen(tuple(wanted), tuple(removals), tuple(refusals), others), find_done)
+        {LostMessage: lost, Removal: removals, Refusal: refusals}[type(chosen)].append(chosen)  # type: ignore[attr-defined]
+    return _without_done(Chosen(tuple(lost), tuple(removals), tuple(refusals), others), find_done)
 
 
 def idempotence_key(contract: Contract, break_id: str, kind: Kind, attempt: int) -> str:
@@ -129,7 +129,7 @@ def idempotence_key(contract: Contract, break_id: str, kind: Kind, attempt: int)
 
 def _lost(
     found: Mapping[str, Any], statement: Mapping[str, Any], contract: Contract, attempt: int
-) -> Wanted | Refusal:
+) -> LostMessage | Refusal:
     """Return the lost message, or why it is not produced again."""
     rows = [*_rows(found, Ledger.PRODUCED), *_rows(found, Ledger.LOG)]
     hashes = sorted({row["payload_hash"] for row in rows if row.get("payload_hash")})
@@ -149,7 +149,7 @@ def _lost(
         reason = "the evidence holds hashes, not bodies, and the contract's replay.value does not say where bodies are"
     if reason is not None:
         return _refused(found, reason)
-    return Wanted(
+    return LostMessage(
         key=idempotence_key(contract, found["break_id"], "produce", attempt),
         break_id=found["break_id"],
         message_id=found["message_id"],
@@ -179,7 +179,7 @@ def _doubled(
     return Removal(key, found["break_id"], found["message_id"], tuple(rows[1:]))
 
 
-_CHOICES: Final[dict[str, Callable[..., Wanted | Removal | Refusal]]] = {
+_CHOICES: Final[dict[str, Callable[..., LostMessage | Removal | Refusal]]] = {
     BreakClass.LOST.value: _lost,
     BreakClass.OUTPUT_DUPLICATE.value: _doubled,
 }
@@ -203,7 +203,7 @@ def _reason_against(
 
 def _without_done(chosen: Chosen, find_done: FindDone) -> Chosen:
     """Return the choice without messages that were replayed already; a refusal says when."""
-    parts: tuple[Wanted | Removal, ...] = (*chosen.wanted, *chosen.removals)
+    parts: tuple[LostMessage | Removal, ...] = (*chosen.lost, *chosen.removals)
     done = find_done([part.key for part in parts]) if parts else {}
     refusals = [
         Refusal(part.break_id, part.message_id, f"already replayed: {done[part.key]}", is_done=True)
@@ -211,16 +211,21 @@ def _without_done(chosen: Chosen, find_done: FindDone) -> Chosen:
         if part.key in done
     ]
     return Chosen(
-        tuple(sorted((part for part in chosen.wanted if part.key not in done), key=_place)),
+        tuple(sorted((part for part in chosen.lost if part.key not in done), key=_place)),
         tuple(part for part in chosen.removals if part.key not in done),
         (*chosen.refusals, *refusals),
         chosen.others,
     )
 
 
-def _place(wanted: Wanted) -> tuple[str, int, int, str]:
-    partition = -1 if wanted.partition is None else wanted.partition
-    return (wanted.topic or "", partition, -1 if wanted.offset is None else wanted.offset, wanted.break_id)
+def _place(message: LostMessage) -> tuple[str, int, int, str]:
+    partition = -1 if message.partition is None else message.partition
+    return (
+        message.topic or "",
+        partition,
+        -1 if message.offset is None else message.offset,
+        message.break_id,
+    )
 
 
 def _rows(found: Mapping[str, Any], ledger: Ledger) -> list[Mapping[str, Any]]:

@@ -30,7 +30,7 @@ def lines_by_topic(records: Iterable[Record]) -> tuple[dict[str, list[str]], lis
         if line is None:
             left_out.append(record)
         else:
-            lines.setdefault(str(record.wanted.topic), []).append(line)
+            lines.setdefault(str(record.message.topic), []).append(line)
     return lines, left_out
 
 
@@ -38,7 +38,7 @@ def line_of(record: Record) -> str | None:
     """Return the record as `headers TAB key TAB value`, or None where a line cannot hold it."""
     body = record.body
     key, value = _text(body.key, _NO_KEY), _text(body.value, _NO_VALUE)
-    headers = [(IDEMPOTENCE_HEADER, record.wanted.key), *body.headers]
+    headers = [(IDEMPOTENCE_HEADER, record.message.key), *body.headers]
     if key is None or value is None or any(_is_unfit(name, text) for name, text in headers):
         return None
     header_text = ",".join(f"{name}:{NULL if text is None else text}" for name, text in headers)

@@ -53,8 +53,8 @@ def markdown(plan: Plan, subject: Subject, notes: Iterable[str] = ()) -> str:
             "To be produced again",
             [
                 (
-                    escaped(record.wanted.message_id),
-                    escaped(_position(record.wanted.topic, record.wanted.partition, record.wanted.offset)),
+                    escaped(record.message.message_id),
+                    escaped(_position(record.message.topic, record.message.partition, record.message.offset)),
                 )
                 for record in plan.records[:SHOWN]
             ],
@@ -112,7 +112,7 @@ def destinations(plan: Plan, contract: Contract) -> list[tuple[str, str, int]]:
     output = contract.replay.output if contract.replay else None
     found: Counter[tuple[str, str]] = Counter()
     for record in plan.records:
-        own = f"topic {record.wanted.topic}"
+        own = f"topic {record.message.topic}"
         if to is not None and to.table is not None:
             place = f"table {to.table}, of {own}"
         elif to is not None and to.topic != ORIGINAL_TOPIC:

@@ -212,5 +212,5 @@ def _text_lines(path: Path) -> Iterator[str]:
             yield line.removesuffix("\n")
 
 
-def _json(plain: dict[str, Any]) -> str:
-    return json.dumps(plain, ensure_ascii=False, default=str)
+def _json(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, ensure_ascii=False, default=str)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tieout.replaying.choosing import Chosen, Refusal, Removal, Wanted
+from tieout.replaying.choosing import Chosen, LostMessage, Refusal, Removal
 
 UNREADABLE: Final = 0
 """The `versions` of a body that was found, but that a plan cannot hold."""
@@ -20,7 +20,7 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Body:
-    """The body found for a wanted message; `versions` counts the different bodies that match it.
+    """The body found for a lost message; `versions` counts the different bodies that match it.
 
     A `value` of None is a tombstone. `is_verified` means that a payload hash in the evidence is computed from the
     value, by the contract or by a usual digest. Its `repr` hides the content: it is other people's data.
@@ -37,41 +37,41 @@ class Body:
 class Record:
     """One message to produce again, with its body."""
 
-    wanted: Wanted
+    message: LostMessage
     body: Body
 
     def to_json(self) -> str:
         """Return the record as one line of `records.jsonl`; bytes that are no UTF-8 are base64 and marked so."""
-        wanted = self.wanted
-        plain = {
-            "idempotence_key": wanted.key,
-            "break_id": wanted.break_id,
-            "message_id": wanted.message_id,
-            "topic": wanted.topic,
-            "partition": wanted.partition,
-            "offset": wanted.offset,
+        message = self.message
+        fields = {
+            "idempotence_key": message.key,
+            "break_id": message.break_id,
+            "message_id": message.message_id,
+            "topic": message.topic,
+            "partition": message.partition,
+            "offset": message.offset,
             **_encoded("key", self.body.key),
             **_encoded("value", self.body.value),
             "headers": [list(header) for header in self.body.headers],
         }
-        return json.dumps(plain, ensure_ascii=False)
+        return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> Record:
         """Return the record that `to_json` wrote."""
-        plain = json.loads(line)
-        wanted = Wanted(
-            plain["idempotence_key"],
-            plain["break_id"],
-            plain["message_id"],
+        fields = json.loads(line)
+        message = LostMessage(
+            fields["idempotence_key"],
+            fields["break_id"],
+            fields["message_id"],
             None,
-            plain["topic"],
-            plain["partition"],
-            plain["offset"],
+            fields["topic"],
+            fields["partition"],
+            fields["offset"],
             None,
         )
-        headers = tuple((name, value) for name, value in plain["headers"])
-        return cls(wanted, Body(1, _decoded("key", plain), _decoded("value", plain), headers))
+        headers = tuple((name, value) for name, value in fields["headers"])
+        return cls(message, Body(1, _decoded("key", fields), _decoded("value", fields), headers))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Plan:
     def break_ids(self) -> list[str]:
         """The breaks that would be repaired."""
         return [
-            *(record.wanted.break_id for record in self.records),
+            *(record.message.break_id for record in self.records),
             *(one.break_id for one in self.removals),
         ]
 
@@ -116,17 +116,17 @@ def plan_of(chosen: Chosen, bodies: Mapping[str, Body], *, accepts_unverified: b
     """
     records: list[Record] = []
     refusals = list(chosen.refusals)
-    held = 0
-    for wanted in chosen.wanted:
-        body = bodies.get(wanted.key)
-        held += 0 if body is None else len(body.key or b"") + len(body.value or b"")
-        reason = _reason_against(wanted, body, held)
+    body_bytes = 0
+    for message in chosen.lost:
+        body = bodies.get(message.key)
+        body_bytes += 0 if body is None else len(body.key or b"") + len(body.value or b"")
+        reason = _reason_against(message, body, body_bytes)
         if reason is None and not accepts_unverified:
-            reason = _reason_to_doubt(wanted, body)
+            reason = _reason_to_doubt(message, body)
         if body is not None and reason is None:
-            records.append(Record(wanted, body))
+            records.append(Record(message, body))
         else:
-            refusals.append(Refusal(wanted.break_id, wanted.message_id, str(reason)))
+            refusals.append(Refusal(message.break_id, message.message_id, str(reason)))
     return Plan(tuple(records), chosen.removals, tuple(refusals), chosen.others)
 
 
@@ -139,28 +139,28 @@ def grouped(refusals: Iterable[Refusal]) -> list[tuple[str, list[Refusal]]]:
     return sorted(found.items(), key=lambda group: (-len(group[1]), group[0]))
 
 
-def _reason_against(wanted: Wanted, body: Body | None, held: int) -> str | None:
-    if wanted.topic is None:
+def _reason_against(message: LostMessage, body: Body | None, body_bytes: int) -> str | None:
+    if message.topic is None:
         return "the evidence names no topic to produce it to"
     if body is None:
-        hashed = " with the payload hash of the evidence" if wanted.payload_hash else ""
+        hashed = " with the payload hash of the evidence" if message.payload_hash else ""
         return f"no row{hashed} was found where the contract's replay.from looks for bodies"
     if body.versions == UNREADABLE:
         return "its headers hold bytes that are no text, which a plan does not carry"
     if body.versions > 1:
         return f"{body.versions} different bodies were found for it: which one is meant is not known"
-    if held > MOST_BYTES:
+    if body_bytes > MOST_BYTES:
         return f"the plan is full: it holds {MOST_BYTES >> 20} MiB of bodies; replay it, then plan again"
     return None
 
 
-def _reason_to_doubt(wanted: Wanted, body: Body | None) -> str | None:
+def _reason_to_doubt(message: LostMessage, body: Body | None) -> str | None:
     """Return why the body may differ from the produced one, or None where it is certain."""
     if body is None or body.is_verified:
         return None
     found = (
         "its payload hash is not computed from its body: a row can claim any hash beside any body"
-        if wanted.payload_hash
+        if message.payload_hash
         else "the evidence has no payload hash, so a body is found by identity alone"
     )
     return (
@@ -178,8 +178,8 @@ def _encoded(name: str, content: bytes | None) -> dict[str, Any]:
         return {f"{name}_base64": base64.b64encode(content).decode()}
 
 
-def _decoded(name: str, plain: Mapping[str, Any]) -> bytes | None:
-    if f"{name}_base64" in plain:
-        return base64.b64decode(plain[f"{name}_base64"])
-    text = plain[name]
+def _decoded(name: str, fields: Mapping[str, Any]) -> bytes | None:
+    if f"{name}_base64" in fields:
+        return base64.b64decode(fields[f"{name}_base64"])
+    text = fields[name]
     return None if text is None else str(text).encode()

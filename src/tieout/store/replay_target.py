@@ -90,23 +90,23 @@ def _prepare(cursor: Cursor, names: Mapping[str, sql.Composable]) -> None:
 def _insert_page(
     cursor: Cursor, names: Mapping[str, sql.Composable], plan_id: str, page: list[Record]
 ) -> int:
-    keys = [(record.wanted.key, plan_id) for record in page]
+    keys = [(record.message.key, plan_id) for record in page]
     claimed = execute_values(
         cursor, _CLAIM.format(**names).as_string(cursor), keys, page_size=_PAGE, fetch=True
     )
     fresh = {row["idempotence_key"] for row in claimed}
-    rows = [_row(record) for record in page if record.wanted.key in fresh]
+    rows = [_row(record) for record in page if record.message.key in fresh]
     execute_values(cursor, _INSERT.format(**names).as_string(cursor), rows, page_size=_PAGE)
     return len(rows)
 
 
 def _row(record: Record) -> tuple[Any, ...]:
-    wanted, body = record.wanted, record.body
+    message, body = record.message, record.body
     return (
-        wanted.key,
-        wanted.message_id,
-        wanted.topic,
-        wanted.partition,
+        message.key,
+        message.message_id,
+        message.topic,
+        message.partition,
         None if body.key is None else Binary(body.key),
         None if body.value is None else Binary(body.value),
         Json([list(header) for header in body.headers]),

@@ -21,7 +21,7 @@ from tieout.cli.main import main
 from tieout.cli.output import checked_output
 from tieout.contracts import Contract, load_contract
 from tieout.contracts.schema import json_schema
-from tieout.engine.bundle.packing import Wanted
+from tieout.engine.bundle.packing import BundleRequest
 from tieout.errors import SourceError, UsageError
 from tieout.model import Ledger, OffsetRange, Window
 from tieout.reporting.schema import statement_schema, trace_schema
@@ -71,7 +71,7 @@ class FakeEngine:
         progress("reading the ledgers")
         return found
 
-    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
+    def bundle(self, order: Order, request: BundleRequest, progress: Progress) -> Bundled:
         """Return the statement with a digest, and write nothing."""
         self.asked.append((order, request))
         progress("reading the ledgers")
@@ -151,7 +151,7 @@ def test_a_bundle_is_asked_for_and_its_digest_printed(contract: Path, tmp_path: 
 
     assert ended.code == 0
     assert ended.out.splitlines()[-1] == f"digest: {'ab' * 32}"
-    assert [wanted for _, wanted in engine.asked] == [Wanted(file, 7, has_contents=False)]
+    assert [request for _, request in engine.asked] == [BundleRequest(file, 7, has_contents=False)]
 
 
 def test_reconcile_makes_a_bundle_of_its_run(contract: Path, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_reconcile_makes_a_bundle_of_its_run(contract: Path, tmp_path: Path) -> 
     run("reconcile", contract, *WINDOW, "--output", tmp_path / "a", "--bundle", file, engine=engine)
     run("reconcile", contract, *WINDOW, "--output", tmp_path / "b", engine=engine)
 
-    assert [order.bundle for order, _ in engine.asked] == [Wanted(file, 1024, has_contents=True), None]
+    assert [order.bundle for order, _ in engine.asked] == [BundleRequest(file, 1024, has_contents=True), None]
 
 
 @pytest.mark.parametrize(

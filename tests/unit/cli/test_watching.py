@@ -19,7 +19,7 @@ from tieout.cli.main import main
 from tieout.cli.watch_table import shown
 from tieout.cli.watching import Clock, Judged, Watch, worst
 from tieout.contracts import Contract, load_contract
-from tieout.engine.bundle.packing import Wanted
+from tieout.engine.bundle.packing import BundleRequest
 from tieout.errors import SourceUnreachableError
 from tieout.model import Window
 from tieout.reporting.trace import TraceRequest
@@ -83,7 +83,7 @@ class Desk:
         (output / "statement.json").write_text(json.dumps(found))
         return found
 
-    def bundle(self, order: Order, request: Wanted, progress: Progress) -> Bundled:
+    def bundle(self, order: Order, request: BundleRequest, progress: Progress) -> Bundled:
         """Nobody asks for one."""
         raise NotImplementedError
 

@@ -18,7 +18,7 @@ def test_a_lost_message_is_wanted_with_its_hash(make: Make) -> None:
     """Its body is looked for by id and payload hash; positions decide the order."""
     chosen = choose([lost(7), lost(3)], STATEMENT, make())
 
-    assert [(one.message_id, one.payload_hash, one.offset) for one in chosen.wanted] == [
+    assert [(one.message_id, one.payload_hash, one.offset) for one in chosen.lost] == [
         ("m-3", "h-3", 3),
         ("m-7", "h-7", 7),
     ]
@@ -38,7 +38,7 @@ def test_breaks_that_no_replay_repairs_are_counted(make: Make) -> None:
 
     chosen = choose(breaks, STATEMENT, make(), incident_id="i-1")
 
-    assert ([one.message_id for one in chosen.wanted], chosen.others) == (["m-3"], 1)
+    assert ([one.message_id for one in chosen.lost], chosen.others) == (["m-3"], 1)
 
 
 _TWO_HASHES = {
@@ -81,14 +81,14 @@ def test_what_might_do_harm_is_refused_with_its_reason(
     """Nothing of it is planned."""
     chosen = choose([found], {**STATEMENT, **statement}, make(**contract))
 
-    assert (chosen.wanted, chosen.removals) == ((), ())
+    assert (chosen.lost, chosen.removals) == ((), ())
     assert told in chosen.refusals[0].reason
 
 
 def test_what_was_replayed_is_not_planned_again(make: Make) -> None:
     """Unless the attempt is raised, which gives other keys."""
     contract = make()
-    (first,) = choose([lost(1)], STATEMENT, contract).wanted
+    (first,) = choose([lost(1)], STATEMENT, contract).lost
 
     def done(_keys: list[str]) -> dict[str, str]:
         return {first.key: "yesterday by plan p"}
@@ -96,10 +96,10 @@ def test_what_was_replayed_is_not_planned_again(make: Make) -> None:
     again = choose([lost(1)], STATEMENT, contract, find_done=done)
     once_more = choose([lost(1)], STATEMENT, contract, attempt=2, find_done=done)
 
-    assert again.wanted == ()
+    assert again.lost == ()
     assert again.refusals[0].is_done
     assert "yesterday by plan p" in again.refusals[0].reason
-    assert len(once_more.wanted) == 1
+    assert len(once_more.lost) == 1
 
 
 def test_a_plan_is_bounded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_a_plan_is_bounded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
 
     chosen = choose([lost(number) for number in range(3)], STATEMENT, make())
 
-    assert len(chosen.wanted) == 2
+    assert len(chosen.lost) == 2
     assert "the plan is full" in chosen.refusals[0].reason
 
 
@@ -116,7 +116,7 @@ def test_the_same_break_has_the_same_key_in_every_run(make: Make) -> None:
     """So that a second plan from a later run of the window knows what the first repaired."""
     contract = make()
 
-    first, second = (choose([lost(1)], {**STATEMENT, "run_id": run}, contract).wanted[0] for run in "ab")
+    first, second = (choose([lost(1)], {**STATEMENT, "run_id": run}, contract).lost[0] for run in "ab")
     (removal,) = choose([doubled(1)], STATEMENT, contract).removals
 
     assert first.key == second.key

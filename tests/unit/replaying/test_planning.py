@@ -29,7 +29,7 @@ def planned(contract: Contract, *breaks: dict[str, object], body: Body | None = 
     """Return the plan for breaks of which every lost message has the body."""
     chosen = choose(breaks, STATEMENT, contract)
     found = replace(body or Body(1, b"k", b'{"n": 1}'), is_verified=True)
-    return plan_of(chosen, {one.key: found for one in chosen.wanted})
+    return plan_of(chosen, {one.key: found for one in chosen.lost})
 
 
 def subject(contract: Contract) -> Subject:
@@ -41,7 +41,7 @@ def test_a_message_without_a_body_is_refused(make: Make) -> None:
     """And so is one whose source holds two that differ."""
     chosen = choose([lost(1), lost(2)], STATEMENT, make())
 
-    plan = plan_of(chosen, {chosen.wanted[1].key: Body(2, None, b"x")})
+    plan = plan_of(chosen, {chosen.lost[1].key: Body(2, None, b"x")})
 
     assert plan.is_empty
     reasons = sorted(refusal.reason for refusal in plan.refusals)
@@ -65,11 +65,11 @@ def test_a_body_that_no_hash_speaks_for_is_refused(make: Make) -> None:
     """A row that claims another's hash beside a body of its own is produced only where the contract says so."""
     contract = make()
     chosen = choose([lost(1), lost(2), lost(3)], STATEMENT, contract)
-    bodies = {one.key: Body(1, None, b"x", is_verified=n == 0) for n, one in enumerate(chosen.wanted)}
+    bodies = {one.key: Body(1, None, b"x", is_verified=n == 0) for n, one in enumerate(chosen.lost)}
 
     refused, accepted = plan_of(chosen, bodies), plan_of(chosen, bodies, accepts_unverified=True)
 
-    assert [record.wanted.key for record in refused.records] == [chosen.wanted[0].key]
+    assert [record.message.key for record in refused.records] == [chosen.lost[0].key]
     assert {refusal.reason.partition(":")[0] for refusal in refused.refusals} == {
         "its payload hash is not computed from its body"
     }
@@ -158,7 +158,7 @@ def test_what_is_approved_is_what_is_executed(make: Make, tmp_path: Path) -> Non
     folder = Path(written["folder"])
 
     records, removals = read_plan(folder, written["digest"])
-    assert [record.wanted.message_id for record in records] == ["m-1"]
+    assert [record.message.message_id for record in records] == ["m-1"]
     assert [removal.message_id for removal in removals] == ["m-2"]
 
     for name in ("records.jsonl", "removals.jsonl"):
@@ -236,7 +236,7 @@ def test_a_line_for_the_console_producer_carries_key_headers_and_idempotence_key
     """Parted by tabs, as its options in the command say."""
     (record,) = planned(make(), lost(1), body=Body(1, b"k", b"a\tb", (("trace", "7"),))).records
 
-    assert line_of(record) == f"tieout-idempotence-key:{record.wanted.key},trace:7\tk\ta\tb"
+    assert line_of(record) == f"tieout-idempotence-key:{record.message.key},trace:7\tk\ta\tb"
 
 
 @pytest.mark.parametrize(

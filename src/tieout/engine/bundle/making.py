@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tieout.contracts import Contract
-from tieout.engine.bundle.packing import Wanted, pack
+from tieout.engine.bundle.packing import BundleRequest, pack
 from tieout.engine.bundle.parts import write_parts
 from tieout.engine.bundle.verifying import verify
 from tieout.engine.reconciling import Reconciliation
@@ -25,7 +25,7 @@ class Made:
 
 
 def make_bundle(
-    run: Reconciliation, contract: Contract, wanted: Wanted, progress: Callable[[str], None]
+    run: Reconciliation, contract: Contract, request: BundleRequest, progress: Callable[[str], None]
 ) -> Made:
     """Write the bundle of a run, verify it, and replace the file that was there.
 
@@ -35,23 +35,23 @@ def make_bundle(
         DiskFullError: where its folder has no space left; the same.
         OSError: where its folder cannot be written otherwise.
     """
-    parent = wanted.file.parent
+    parent = request.file.parent
     with full_device_named(parent), tempfile.TemporaryDirectory(prefix=".tieout-", dir=parent) as name:
         folder = Path(name) / "parts"
         folder.mkdir()
-        facts = write_parts(run, contract, folder, wanted, progress)
+        facts = write_parts(run, contract, folder, request, progress)
         progress("packing")
         packed = Path(name) / "bundle.zip"
         digest = pack(folder, facts, packed)
         # One megabyte for the parts of a bundle other than evidence.
-        result = verify(packed, 2 * wanted.most_mb + 1, digest, progress)
+        result = verify(packed, 2 * request.max_mb + 1, digest, progress)
         if not result.is_same:
-            raise BundleError(_refusal(wanted, result.faults))
+            raise BundleError(_refusal(request, result.faults))
         size = packed.stat().st_size
-        packed.replace(wanted.file)
+        packed.replace(request.file)
     return Made(digest, size)
 
 
-def _refusal(wanted: Wanted, faults: tuple[str, ...]) -> str:
+def _refusal(request: BundleRequest, faults: tuple[str, ...]) -> str:
     refusal = f"the bundle does not say what the run says, and was not written: {faults[0]} ({len(faults)} differences)"
-    return refusal if wanted.has_contents else f"{refusal}; without --without-contents it may"
+    return refusal if request.has_contents else f"{refusal}; without --without-contents it may"

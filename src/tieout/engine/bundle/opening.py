@@ -40,7 +40,7 @@ class Opened:
     faults: tuple[str, ...]
 
 
-def open_bundle(file: Path, folder: Path, most_mb: int) -> Opened:
+def open_bundle(file: Path, folder: Path, max_mb: int) -> Opened:
     """Unpack a bundle into an empty folder, and check every part against its digest.
 
     Raises:
@@ -49,7 +49,7 @@ def open_bundle(file: Path, folder: Path, most_mb: int) -> Opened:
     try:
         with opened_file(file) as stream, zipfile.ZipFile(stream) as packed:
             entries = packed.infolist()
-            _refuse_foreign(file, entries, most_mb)
+            _refuse_foreign(file, entries, max_mb)
             damaged = [entry.filename for entry in entries if not _unpacked(packed, entry, folder)]
     except (zipfile.BadZipFile, NotImplementedError) as error:
         raise BundleError(f"{file}: expected the zip of a bundle, found none: {error}") from error
@@ -61,12 +61,12 @@ def open_bundle(file: Path, folder: Path, most_mb: int) -> Opened:
     return Opened(folder, manifest, digest_of(folder / MANIFEST), tuple(faults))
 
 
-def _refuse_foreign(file: Path, entries: list[zipfile.ZipInfo], most_mb: int) -> None:
+def _refuse_foreign(file: Path, entries: list[zipfile.ZipInfo], max_mb: int) -> None:
     """Refuse a zip with entries that no bundle has, before anything is unpacked."""
     size = sum(entry.file_size for entry in entries)
-    if size > most_mb << 20:
+    if size > max_mb << 20:
         raise BundleError(
-            f"{file}: unpacks to {size / (1 << 20):.0f} megabytes: expected at most {most_mb}; raise --max-mb if you "
+            f"{file}: unpacks to {size / (1 << 20):.0f} megabytes: expected at most {max_mb}; raise --max-mb if you "
             "trust who gave it to you"
         )
     if len(entries) > _MOST_ENTRIES:

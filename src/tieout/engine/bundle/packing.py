@@ -26,7 +26,7 @@ READ_ME: Final = "README.txt"
 EVIDENCE: Final = "evidence"
 _OF_STATEMENT: Final = ("pipeline", "group", "window", "run_id", "verdict")
 REQUIRED: Final = (CONTRACT, STATEMENT, SCRIPT, BREAKS)
-_LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 """The time of every entry, so that equal bundles are equal bytes."""
 _BLOCK: Final = 1 << 20
 _ABOUT: Final = """\
@@ -45,11 +45,11 @@ It was judged by DuckDB {duckdb}. With Tieout installed, `tieout verify FILE.zip
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BundleRequest:
     """The request for a bundle: its file, the megabytes it may hold, and whether it has hashes of contents."""
 
     file: Path
-    most_mb: int
+    max_mb: int
     has_contents: bool
 
 
@@ -138,7 +138,7 @@ def digest_of(path: Path) -> str:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _LONG_AGO)
+    entry = zipfile.ZipInfo(name, _ZIP_TIME)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
     return entry

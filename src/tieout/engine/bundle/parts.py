@@ -24,7 +24,7 @@ from pyspark.sql.types import StringType, TimestampType
 
 from tieout.contracts import Contract
 from tieout.contracts.columns import CONTENT_COLUMNS
-from tieout.engine.bundle.packing import BREAKS, CONTRACT, EVIDENCE, SCRIPT, STATEMENT, Facts, Wanted
+from tieout.engine.bundle.packing import BREAKS, CONTRACT, EVIDENCE, SCRIPT, STATEMENT, BundleRequest, Facts
 from tieout.engine.bundle.script import verification
 from tieout.engine.judging.breaks import BREAK_COLUMNS
 from tieout.engine.judging.canonical import TABLES
@@ -41,24 +41,30 @@ _FIXED_BYTES: Final = 8
 
 
 def write_parts(
-    run: Reconciliation, contract: Contract, folder: Path, wanted: Wanted, progress: Callable[[str], None]
+    run: Reconciliation,
+    contract: Contract,
+    folder: Path,
+    request: BundleRequest,
+    progress: Callable[[str], None],
 ) -> Facts:
     """Write the parts of a bundle into an empty folder, and return the content of the manifest besides digests.
 
     Reports the size of the evidence before any of it is written.
 
     Raises:
-        BundleError: where there is more of it than wanted, or where contents cannot be left out.
+        BundleError: where there is more of it than requested, or where contents cannot be left out.
     """
-    mask = None if wanted.has_contents else _masking(contract)
-    rows = {name: _plain(name, rows, mask) for name, rows in run.given.rows.items()}
+    mask = None if request.has_contents else _masking(contract)
+    rows = {name: _masked_rows(name, rows, mask) for name, rows in run.given.rows.items()}
     sizes = {name: size for name, size in _sizes(rows).items() if size[0]}
-    _refuse_more(sizes, wanted.most_mb, progress)
+    _refuse_more(sizes, request.max_mb, progress)
     (folder / EVIDENCE).mkdir()
     for name in sizes:
         _written(rows[name], folder / EVIDENCE / f"{name}.parquet")
-    # The rows behind a break stand in the evidence as well.
-    columns = BREAK_COLUMNS if wanted.has_contents else [name for name in BREAK_COLUMNS if name != "evidence"]
+    # The evidence has the rows behind a break as well.
+    columns = (
+        BREAK_COLUMNS if request.has_contents else [name for name in BREAK_COLUMNS if name != "evidence"]
+    )
     _written(run.breaks.rows(columns), folder / BREAKS)
     terms = run.given.terms if mask is None else _masked_terms(run.given.terms, mask)
     tables = {name: rows[name].columns for name in sizes}
@@ -71,7 +77,7 @@ def write_parts(
         statement=run.statement,
         rows={name: count for name, (count, _) in sizes.items()},
         duckdb=duckdb.__version__,
-        has_contents=wanted.has_contents,
+        has_contents=request.has_contents,
     )
 
 
@@ -89,18 +95,18 @@ def _masking(contract: Contract) -> str:
     return secrets.token_hex(32)
 
 
-def _plain(table: str, rows: DataFrame, mask: str | None) -> DataFrame:
+def _masked_rows(table: str, rows: DataFrame, mask: str | None) -> DataFrame:
     """Return a table's rows as the task takes them: times without a zone, hashes of contents masked by `mask`."""
-    plain = rows.select(*readable(table, rows))
+    selected = rows.select(*readable(table, rows))
     columns: list[Column] = []
-    for field in plain.schema:
+    for field in selected.schema:
         column = F.col(field.name)
         if isinstance(field.dataType, TimestampType):
             column = column.cast("timestamp_ntz")
         elif mask is not None and field.name in MASKED:
             column = F.sha2(F.concat(F.lit(mask), column), 256)
         columns.append(column.alias(field.name))
-    return plain.select(*columns)
+    return selected.select(*columns)
 
 
 def _masked_terms(terms: Terms, mask: str) -> Terms:
@@ -131,15 +137,15 @@ def _sizes(rows: Mapping[str, DataFrame]) -> dict[str, tuple[int, int]]:
 _FIXED: Final = frozenset({"BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP", "DECIMAL(38,0)"})
 
 
-def _refuse_more(sizes: Mapping[str, tuple[int, int]], most_mb: int, progress: Callable[[str], None]) -> None:
+def _refuse_more(sizes: Mapping[str, tuple[int, int]], max_mb: int, progress: Callable[[str], None]) -> None:
     count, size = (sum(each) for each in zip(*sizes.values(), strict=True)) if sizes else (0, 0)
     evidence_size = (
         f"{count} rows of evidence in {len(sizes)} tables, {size / (1 << 20):.1f} megabytes uncompressed"
     )
     progress(f"the bundle holds {evidence_size}")
-    if size > most_mb << 20:
+    if size > max_mb << 20:
         raise BundleError(
-            f"the bundle would hold {evidence_size}: expected at most {most_mb} megabytes; raise --max-mb, or bundle "
+            f"the bundle would hold {evidence_size}: expected at most {max_mb} megabytes; raise --max-mb, or bundle "
             "a shorter window"
         )
 

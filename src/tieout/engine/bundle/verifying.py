@@ -81,7 +81,7 @@ class Verification:
 
 def verify(
     file: Path,
-    most_mb: int,
+    max_mb: int,
     expected_digest: str | None = None,
     progress: Callable[[str], None] = lambda _step: None,
 ) -> Verification:
@@ -97,7 +97,7 @@ def verify(
         folder = Path(name) / "bundle"
         folder.mkdir()
         progress(f"checking the digests of {file}")
-        opened = open_bundle(file, folder, most_mb)
+        opened = open_bundle(file, folder, max_mb)
         faults = list(opened.faults)
         if expected_digest is not None and opened.digest != expected_digest.lower():
             faults.append(f"the bundle: expected digest {expected_digest.lower()}, found {opened.digest}")

@@ -94,25 +94,25 @@ class Judged:
     given: Given
 
 
-def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> Judged:
+def judged_by(scope: Scope, requested: Mapping[str, Any] | None = None) -> Judged:
     """Return the small tables and the breaks of a scope's evidence, computed once and kept on disks.
 
-    `asked` are the variables of a trace: the tables of `TRACED` are then handed out as well.
+    `requested` are the variables of a trace: the tables of `TRACED` are then handed out as well.
     """
-    handed = HANDED_OUT if asked is None else (*HANDED_OUT, *TRACED)
+    handed = HANDED_OUT if requested is None else (*HANDED_OUT, *TRACED)
     given = Given(
         rows=_given(scope),
-        terms=terms_of(scope, asked),
+        terms=terms_of(scope, requested),
         deleted=() if scope.deleted is None else tuple(row["topic"] for row in scope.deleted.collect()),
-        steps=program((*handed, BREAKS), ROUNDS if asked is None else (*ROUNDS, "trace")),
+        steps=program((*handed, BREAKS), ROUNDS if requested is None else (*ROUNDS, "trace")),
     )
     judged = _judged_once(scope, given, handed)
     # The clocks of clean messages are read only where a cause rests on two clocks: it takes a pass over all messages.
-    apart = furthest_before_stamp(scope) if judged.tables["comparing"] else None
-    if apart is None:
+    distance_micros = furthest_before_stamp(scope) if judged.tables["comparing"] else None
+    if distance_micros is None:
         return judged
     spark = judged.breaks.files.sparkSession
-    clocks = spark.range(1).select(F.lit(apart).cast("bigint").alias("micros"))
+    clocks = spark.range(1).select(F.lit(distance_micros).cast("bigint").alias("micros"))
     return _judged_once(scope, replace(given, rows={**given.rows, "clean_clocks": clocks}), handed)
 
 
@@ -203,11 +203,11 @@ def _explained(error: Exception, scope: Scope, limits: Limits) -> JudgingError |
 
 def _limits(spark: SparkSession, *, is_alone: bool = True) -> Limits:
     """Return what a task may take: its cores, and on one machine all of them, or its share where it is not alone."""
-    here = _ONE_MACHINE.fullmatch(spark.conf.get("spark.master", None) or "")
-    memory = settings.bucket_memory(is_here=here is not None)
-    if here is None:
+    local_master = _ONE_MACHINE.fullmatch(spark.conf.get("spark.master", None) or "")
+    memory = settings.bucket_memory(is_here=local_master is not None)
+    if local_master is None:
         return Limits(memory, int(spark.conf.get("spark.task.cpus", None) or 1))
-    cores = os.cpu_count() or 1 if here["cores"] == "*" else int(here["cores"] or 1)
+    cores = os.cpu_count() or 1 if local_master["cores"] == "*" else int(local_master["cores"] or 1)
     return Limits(memory, cores) if is_alone else Limits(memory // cores, 1)
 
 

@@ -38,8 +38,8 @@ _TYPES: Final[Mapping[str, str]] = {
     "latency_share": "BIGINT",
     "has_effect_keys": "BOOLEAN",
     "is_queue": "BOOLEAN",
-    "asked_position": 'STRUCT(topic VARCHAR, "partition" INTEGER, "offset" BIGINT)',
-    "asked_digests": "VARCHAR[]",
+    "requested_position": 'STRUCT(topic VARCHAR, "partition" INTEGER, "offset" BIGINT)',
+    "requested_digests": "VARCHAR[]",
 }
 """The type of each variable that is not a string."""
 
@@ -63,8 +63,8 @@ def type_of(name: str) -> str:
     return "TIMESTAMP" if name.startswith(("covered_", "accounted_")) else _TYPES.get(name, "VARCHAR")
 
 
-def terms_of(scope: Scope, asked: Mapping[str, Any] | None = None) -> Terms:
-    """Return the terms of a scope, with the variables of a trace in `asked`."""
+def terms_of(scope: Scope, requested: Mapping[str, Any] | None = None) -> Terms:
+    """Return the terms of a scope, with the variables of a trace in `requested`."""
     contract, window = scope.contract, scope.window
     return Terms(
         {
@@ -116,7 +116,7 @@ def terms_of(scope: Scope, asked: Mapping[str, Any] | None = None) -> Terms:
                 for one in contract.annotations
                 if one.kind == "offset_reset"
             ],
-            **(asked or {}),
+            **(requested or {}),
         }
     )
 

@@ -16,12 +16,12 @@ FROM messages AS m
 JOIN fates AS f USING (message_key)
 SEMI JOIN (
     SELECT message_key FROM tied_rows
-    WHERE CASE getvariable('asked_by')
-        WHEN 'position' THEN topic = getvariable('asked_position').topic
-            AND "partition" = getvariable('asked_position')."partition"
-            AND "offset" = getvariable('asked_position')."offset"
-        WHEN 'key' THEN list_contains(getvariable('asked_digests'), key_hash)
-        ELSE message_id = getvariable('asked_id') END) AS t USING (message_key);
+    WHERE CASE getvariable('requested_by')
+        WHEN 'position' THEN topic = getvariable('requested_position').topic
+            AND "partition" = getvariable('requested_position')."partition"
+            AND "offset" = getvariable('requested_position')."offset"
+        WHEN 'key' THEN list_contains(getvariable('requested_digests'), key_hash)
+        ELSE message_id = getvariable('requested_id') END) AS t USING (message_key);
 
 CREATE TABLE traced_total AS SELECT count(*) AS messages FROM tied_messages;
 
@@ -68,7 +68,7 @@ WHERE CASE WHEN message_key IS NOT NULL THEN message_key IN (SELECT key FROM tra
     ELSE EXISTS (
         SELECT 1 FROM traced_messages AS m, unnest(m.positions) AS t(own), unnest(b.positions) AS u(its)
         WHERE own = its)
-        OR (getvariable('asked_position') IS NOT NULL AND list_contains(b.positions, getvariable('asked_position')))
+        OR (getvariable('requested_position') IS NOT NULL AND list_contains(b.positions, getvariable('requested_position')))
     END
 ORDER BY class, break_id
 LIMIT 50;
