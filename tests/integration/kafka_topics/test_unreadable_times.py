@@ -236,7 +236,7 @@ def test_a_record_that_cannot_be_read_is_no_hole_of_a_compacted_topic(
 
     found = read(spark, "stamped-compacted", Ledger.DELIVERED)
 
-    assert (found.remainders, found.complete_from, found.presumed_from) == ((), None, None)
+    assert (found.cut_partitions, found.complete_from, found.presumed_from) == ((), None, None)
     faults = [(offset, fault is not None) for offset, fault in rows_of(found, "source_offset", FAULT)]
     assert faults == [(0, False), (1, True), (2, False), (3, True)]
 

@@ -35,7 +35,7 @@ from tieout.engine.sources.file_faults import (
     without_ends,
 )
 from tieout.engine.sources.inputs import Input, Inputs
-from tieout.engine.sources.left_out import passed_over_in, written_beside
+from tieout.engine.sources.left_out import skipped_in, unfinished_writes
 from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.engine.sources.paths import is_remote, name_of
 from tieout.engine.sources.remote_files import remote_inputs
@@ -83,8 +83,8 @@ def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     if answer(absolute.is_file, otherwise=True):
         return inputs_in(files, base_dir, file_format, None)
     folders = [Path(match) for match in matches if answer(Path(match).is_dir, otherwise=False)]
-    unread = {path: fault for folder in folders for path, fault in passed_over_in(folder)}
-    unread |= written_beside(files, _named_root(absolute, pattern))
+    unread = {path: fault for folder in folders for path, fault in skipped_in(folder)}
+    unread |= unfinished_writes(files, _named_root(absolute, pattern))
     inputs = inputs_in(files, base_dir, file_format, _root_of(absolute, pattern))
     return inputs + [
         Input(str(path), name_of(path, base_dir), "unread", fault) for path, fault in unread.items()
@@ -165,7 +165,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
                 if archive is not None and fault is None:
                     archive, fault = unpacked(archive, chunk, watch)
                 elif fault is None and is_text and path.suffix not in _PACKED:
-                    fault = watch.take(chunk)
+                    fault = watch.add(chunk)
         size = length
         if archive is not None and fault is None and size and not archive.eof:
             fault = "the gzip file is cut off"

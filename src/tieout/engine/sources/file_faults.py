@@ -69,9 +69,9 @@ def unpacked(archive: Any, chunk: bytes, watch: Watch) -> tuple[Any, str | None]
         while chunk:
             if archive.eof:
                 archive = zlib.decompressobj(GZIP_WINDOW)
-            fault = watch.take(archive.decompress(chunk, CHUNK))
+            fault = watch.add(archive.decompress(chunk, CHUNK))
             while fault is None and archive.unconsumed_tail:
-                fault = watch.take(archive.decompress(archive.unconsumed_tail, CHUNK))
+                fault = watch.add(archive.decompress(archive.unconsumed_tail, CHUNK))
             if fault is not None:
                 return archive, fault
             chunk = archive.unused_data

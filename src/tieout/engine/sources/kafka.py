@@ -47,5 +47,5 @@ def _reading(cluster: Cluster, topic: Topic, isolation: str) -> Reading:
     ledger = cluster.request.ledger
     rows = cluster.with_states(topic) if has_states else cluster.records(topic, isolation)
     reading = cluster.reading(topic, rows, isolation)
-    remainders = () if ledger is Ledger.LOG else cluster.remainders(topic)
-    return for_ledger(replace(reading, remainders=remainders), ledger)
+    cut_partitions = () if ledger is Ledger.LOG else cluster.cut_partitions(topic)
+    return for_ledger(replace(reading, cut_partitions=cut_partitions), ledger)

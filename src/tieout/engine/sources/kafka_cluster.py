@@ -40,8 +40,8 @@ from tieout.engine.sources.kafka_connector import COMMITTED, HEADERS, UNCOMMITTE
 from tieout.engine.sources.removed import behind_holes, removed
 from tieout.engine.sources.source import (
     FAULT,
+    CutPartition,
     Reading,
-    Remainder,
     Request,
     cluster_failure,
     hidden_columns,
@@ -129,7 +129,7 @@ class Cluster:
         A partition without a record has a row that says its bounds.
         """
         all_records = self.records(topic, UNCOMMITTED)
-        with self._asked():
+        with self._translated_failures():
             counts = {
                 row["partition"]: row["count"] for row in all_records.groupBy("partition").count().collect()
             }
@@ -144,7 +144,7 @@ class Cluster:
             self._bounds(topic, empty_partitions).select("*", *hidden_columns()), allowMissingColumns=True
         )
 
-    def remainders(self, topic: Topic) -> tuple[Remainder, ...]:
+    def cut_partitions(self, topic: Topic) -> tuple[CutPartition, ...]:
         """Return the partitions that lack records: their beginning, or what compaction removed.
 
         A consumer cannot tell a transaction's marker from a record that compaction removed, so either is a hole.
@@ -156,7 +156,7 @@ class Cluster:
         )
         if not _is_compacted(topic):
             return cut
-        with self._asked():
+        with self._translated_failures():
             return (*cut, *behind_holes(self.records(topic, UNCOMMITTED)))
 
     def read_through(self, topic: Topic, reading: Callable[[Cluster], Reading]) -> Reading:
@@ -172,7 +172,7 @@ class Cluster:
             return reading(replace(self, unreadable=self._unreadable(topic)))
 
         try:
-            with self._asked():
+            with self._translated_failures():
                 return replace(reading(self), reread=reread)
         except UnreadableTimeError:
             return reread()
@@ -202,7 +202,7 @@ class Cluster:
     def _fails(self, topic: Topic, isolation: str, number: int, first: int, end: int) -> bool:
         """Return whether the connector fails on the time of a record in the span of the partition."""
         try:
-            with self._asked():
+            with self._translated_failures():
                 self._load(topic, {number: (first, end)}, isolation).groupBy().count().collect()
         except UnreadableTimeError:
             return True
@@ -246,7 +246,7 @@ class Cluster:
         )
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
+    def _translated_failures(self) -> Iterator[None]:
         """Translate a failure of the cluster while the block runs into an error that explains it."""
         try:
             yield
@@ -273,13 +273,15 @@ class Cluster:
         have an older time than that, its application's own. A time beyond the calendar is its end; one that cannot be
         read may be the earliest.
         """
-        held = {part.number: (part.stable, part.end) for part in topic.partitions if part.stable < part.end}
-        if any(number in held and offset >= held[number][0] for number, offset in self.unreadable):
+        unstable = {
+            part.number: (part.stable, part.end) for part in topic.partitions if part.stable < part.end
+        }
+        if any(number in unstable and offset >= unstable[number][0] for number, offset in self.unreadable):
             return datetime.fromtimestamp(0, UTC)
-        with self._asked():
+        with self._translated_failures():
             latest, earliest = (F.timestamp_millis(F.lit(millis)) for millis in (LATEST_MILLIS, 0))
             known = F.greatest(F.least("timestamp", latest), earliest)
-            found = self._load(topic, held, UNCOMMITTED).agg(F.min(known).alias("since")).head()
+            found = self._load(topic, unstable, UNCOMMITTED).agg(F.min(known).alias("since")).head()
         since: datetime | None = None if found is None else found["since"]
         return None if since is None else since.astimezone(UTC)
 

@@ -50,20 +50,20 @@ def loaded(
         {number: each[turn] for number, each in spans.items() if turn < len(each)}
         for turn in range(max(map(len, spans.values()), default=0))
     ]
-    parts = [_span(spark, settings, topic, wanted, isolation) for wanted in turns]
+    parts = [_span(spark, settings, topic, spans, isolation) for spans in turns]
     return reduce(DataFrame.unionByName, parts) if parts else no_rows(spark, _LOADED)
 
 
 def _span(
-    spark: SparkSession, settings: Mapping[str, str], topic: str, wanted: Mapping[int, Span], isolation: str
+    spark: SparkSession, settings: Mapping[str, str], topic: str, spans: Mapping[int, Span], isolation: str
 ) -> DataFrame:
     """Return the records of one span of each of these partitions that holds an offset."""
     secured = {f"kafka.{name}": value for name, value in settings.items()}
     named = {
         "kafka.isolation.level": isolation,
-        "assign": json.dumps({topic: list(wanted)}),
-        "startingOffsets": json.dumps({topic: {number: span[0] for number, span in wanted.items()}}),
-        "endingOffsets": json.dumps({topic: {number: span[1] for number, span in wanted.items()}}),
+        "assign": json.dumps({topic: list(spans)}),
+        "startingOffsets": json.dumps({topic: {number: span[0] for number, span in spans.items()}}),
+        "endingOffsets": json.dumps({topic: {number: span[1] for number, span in spans.items()}}),
         "includeHeaders": "true",
         "failOnDataLoss": "true",
     }

@@ -41,11 +41,13 @@ from tieout.engine.sources.source import (
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, missing_ranges
 
-_HELD: Final = (
+_POSITION_SCHEMA: Final = (
     "consumer_group STRING, topic STRING, partition INT, committed_offset BIGINT, leader_epoch INT, "
     "log_end_offset BIGINT"
 )
-_READ: Final = f"{_HELD}, {FILE} STRING, {TEXT} STRING, {BLOCK} BIGINT, {ROW} BIGINT, {FAULT} STRING"
+_READ: Final = (
+    f"{_POSITION_SCHEMA}, {FILE} STRING, {TEXT} STRING, {BLOCK} BIGINT, {ROW} BIGINT, {FAULT} STRING"
+)
 _SHOWN: Final = 5
 _SEVERAL: Final = (
     "another row has another position of the group in this partition; keep the table of taken_at alone"
@@ -84,7 +86,7 @@ def _from_cluster(connection: str, group: str, request: Request) -> Reading:
         return shared
     rows = [(group, one.topic, one.partition, one.offset, one.leader_epoch, one.end) for one in positions]
     return Reading(
-        rows=request.spark.createDataFrame(rows, _HELD).select("*", *hidden_columns()),
+        rows=request.spark.createDataFrame(rows, _POSITION_SCHEMA).select("*", *hidden_columns()),
         is_present=True,
         read_at=request.now,
         notes=() if positions else (f"the cluster knows no position of the group {group}",),
@@ -123,17 +125,26 @@ def _of_several_moments(found: Iterable[GroupTables]) -> frozenset[_Partition]:
     """Return the partitions in which a group has two positions: at one moment it has one, or none."""
     offsets: dict[_Partition, set[int | None]] = {}
     for tables in found:
-        for _, held in tables.positions:
-            offsets.setdefault((held.group, held.topic, held.partition), set()).add(held.offset)
+        for _, position in tables.positions:
+            offsets.setdefault((position.group, position.topic, position.partition), set()).add(
+                position.offset
+            )
     return frozenset(partition for partition, known in offsets.items() if len(known) > 1)
 
 
 def _rows(tables: GroupTables, text: _Text, several: Collection[_Partition]) -> Iterator[tuple[object, ...]]:
-    for number, held in tables.positions:
-        if (held.group, held.topic, held.partition) in several:
+    for number, position in tables.positions:
+        if (position.group, position.topic, position.partition) in several:
             yield (*[None] * 6, *_place(text[number]), _SEVERAL)
-        elif held.offset is not None:
-            place = (held.group, held.topic, held.partition, held.offset, held.leader_epoch, held.end)
+        elif position.offset is not None:
+            place = (
+                position.group,
+                position.topic,
+                position.partition,
+                position.offset,
+                position.leader_epoch,
+                position.end,
+            )
             yield (*place, *_place(text[number]), None)
     for number, fault in tables.faults:
         yield (*[None] * 6, *_place(text[number]), fault)
@@ -145,7 +156,7 @@ def _place(line: Row) -> tuple[object, ...]:
 
 def _missing(found: Sequence[GroupTables], group: str) -> Iterator[str]:
     """Yield what the texts lack of the group: all of its rows, or some of them while it was rebalancing."""
-    own = [held for tables in found for _, held in tables.positions if held.group == group]
+    own = [position for tables in found for _, position in tables.positions if position.group == group]
     others = sorted({other for tables in found for other in tables.groups} - {group})
     if not own and not any(tables.idle for tables in found):
         columns = [names for tables in found for names in tables.others]
@@ -164,12 +175,12 @@ def _missing(found: Sequence[GroupTables], group: str) -> Iterator[str]:
         yield f"the group {group} was rebalancing, and its table has no row of {hole}; print it again"
 
 
-def _hole(held: Sequence[Position]) -> str | None:
+def _hole(positions: Sequence[Position]) -> str | None:
     """Return a partition below one that the table has, of which it has no row."""
     numbers: dict[str, set[int]] = {}
-    for one in held:
+    for one in positions:
         numbers.setdefault(one.topic, set()).add(one.partition)
-    holes = ((topic, missing_ranges(there, max(there))) for topic, there in sorted(numbers.items()))
+    holes = ((topic, missing_ranges(offsets, max(offsets))) for topic, offsets in sorted(numbers.items()))
     return next((f"{topic}-{first}" for topic, missing in holes for first, _ in missing), None)
 
 

@@ -50,7 +50,9 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
     unnamed = tuple(_unnamed(spec, request.ledger, outlines))
     pieces: dict[Place, list[Piece]] = {}
     for file, outline in () if unnamed else outlines.items():
-        for piece in () if _wanted(spec, outline) > _MOST_PARTITIONS else _pieces(spec, file, outline):
+        for piece in (
+            () if _partition_count(spec, outline) > _MOST_PARTITIONS else _pieces(spec, file, outline)
+        ):
             pieces.setdefault((piece.topic, piece.partition), []).append(piece)
     reading = log_reading(
         request,
@@ -91,8 +93,8 @@ def _unnamed(spec: KafkaDumpLogSource, ledger: Ledger, outlines: Mapping[Input, 
         )
 
 
-def _wanted(spec: KafkaDumpLogSource, outline: Outline) -> int:
-    """Return how many of a dump's partitions are wanted; the dump is read once for each of them."""
+def _partition_count(spec: KafkaDumpLogSource, outline: Outline) -> int:
+    """Return how many of a dump's partitions are read; the dump is read once for each of them."""
     return sum(spec.topic in (None, topic) for topic, _ in outline.places)
 
 
@@ -109,9 +111,9 @@ def _pieces(spec: KafkaDumpLogSource, file: Input, outline: Outline) -> Iterator
 def _faults(spec: KafkaDumpLogSource, outlines: Mapping[Input, Outline]) -> Iterator[str]:
     """Yield the parts of the text that are of no known partition."""
     for file, outline in outlines.items():
-        if (wanted := _wanted(spec, outline)) > _MOST_PARTITIONS:
+        if (partition_count := _partition_count(spec, outline)) > _MOST_PARTITIONS:
             yield (
-                f"{file.name}: expected a dump of at most {_MOST_PARTITIONS} partitions, found {wanted}; "
+                f"{file.name}: expected a dump of at most {_MOST_PARTITIONS} partitions, found {partition_count}; "
                 "dump them into several files"
             )
         if outline.has_unplaced and (spec.topic is None or spec.partition is None):

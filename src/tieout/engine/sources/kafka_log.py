@@ -18,7 +18,7 @@ from tieout.engine.kafka.records import Batch, LogError
 from tieout.engine.kafka.transactions import Transactions, fates_of, first_open_offset
 from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.removed import behind_holes, removed, without_removed
-from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT, Reading, Remainder, Request
+from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT, CutPartition, Reading, Request
 from tieout.errors import SourceError
 from tieout.model import SMALL_BYTES, Ledger, missing_ranges
 
@@ -105,9 +105,9 @@ def log_reading(
     ]
     missing = {} if spec.is_one_partition else dict(_missing_partitions(pieces, spec.partitions))
     wrong = (*faults, *missing, *(fault for log in logs for fault in log.faults))
-    whole = [piece for log in logs for piece in log.pieces]
-    sizes = {piece.path: piece.size for piece in whole}
-    rows = _rows(request.spark, whole, spec)
+    all_pieces = [piece for log in logs for piece in log.pieces]
+    sizes = {piece.path: piece.size for piece in all_pieces}
+    rows = _rows(request.spark, all_pieces, spec)
     return Reading(
         rows=rows,
         is_present=True,
@@ -117,19 +117,19 @@ def log_reading(
         unparsed_inputs=len(wrong) - len(missing) + sum(missing.values()),
         notes=(*wrong, *notes, *(note for log in logs for note in log.notes)),
         complete_until=spec.taken_at,
-        remainders=() if request.ledger is Ledger.LOG else _remainders(request.ledger, logs, rows),
+        cut_partitions=() if request.ledger is Ledger.LOG else _cut_partitions(request.ledger, logs, rows),
     )
 
 
-def _remainders(ledger: Ledger, logs: Sequence[_Log], rows: DataFrame) -> tuple[Remainder, ...]:
+def _cut_partitions(ledger: Ledger, logs: Sequence[_Log], rows: DataFrame) -> tuple[CutPartition, ...]:
     """Return which partitions lack their beginning, or records between others."""
     if ledger not in LEDGERS:
         return ()
-    cut = tuple(_remainder(log) for log in logs if log.start > 0)
+    cut = tuple(_cut_partition(log) for log in logs if log.start > 0)
     return (*cut, *(behind_holes(rows) if any(log.has_holes for log in logs) else ()))
 
 
-def _remainder(log: _Log) -> Remainder:
+def _cut_partition(log: _Log) -> CutPartition:
     """Return the remainder of a log that begins later, from the time of its first remaining record."""
     first = log.pieces[0]
     place = (first.topic, first.partition, log.start)
@@ -320,8 +320,8 @@ def _missing_partitions(found: Iterable[Place], expected: int | None) -> Iterato
     numbers: dict[str, set[int]] = {}
     for topic, partition in found:
         numbers.setdefault(topic, set()).add(partition)
-    for topic, there in sorted(numbers.items()):
-        for first, last in missing_ranges(there, max(max(there) + 1, expected or 0)):
+    for topic, offsets in sorted(numbers.items()):
+        for first, last in missing_ranges(offsets, max(max(offsets) + 1, expected or 0)):
             one, several = f"{topic}-{first}", f"{topic}-{first} to {topic}-{last}"
             what = (
                 f"{one}: the log of this partition is"

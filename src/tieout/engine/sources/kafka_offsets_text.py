@@ -69,7 +69,7 @@ _CUTTING: Final = r"consumer.*(\|\s*(head|tail|sed|awk)\b|--max-messages\b)"
 _TIMEOUT: Final = r"TimeoutException"
 """How the tool ends when run with `--timeout-ms`."""
 _ENDED: Final = "the tool ended early: what it would have printed behind is not there; run it again"
-_COMMIT, _ANOTHER, _GONE, _MEMBER, _NOTHING, _BROKEN = (
+_COMMIT, _OTHER_GROUP, _TOMBSTONE, _MEMBER, _OTHER_LINE, _BROKEN = (
     "commit",
     "another",
     "deleted",
@@ -90,8 +90,8 @@ def read_text(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request
         return unread(inputs, request.now)
     found = materialised(_sorted(lines_of(request.spark, inputs.readable), spec.group))
     counts = {row["kind"]: row["count"] for row in found.groupBy("kind").count().collect()}
-    is_none = not any(counts.get(kind) for kind in (_COMMIT, _ANOTHER, _GONE, _BROKEN))
-    missing = (_EXPECTED,) if is_none else ()
+    has_no_commit = not any(counts.get(kind) for kind in (_COMMIT, _OTHER_GROUP, _TOMBSTONE, _BROKEN))
+    missing = (_EXPECTED,) if has_no_commit else ()
     taken_at = spec.taken_time(request.now)
     is_reported = F.col("kind").isin(_COMMIT, _BROKEN)
     return Reading(
@@ -114,10 +114,10 @@ _EXPECTED: Final = (
 
 def _count_notes(counts: Mapping[str, int], group: str) -> Iterator[str]:
     texts = {
-        _GONE: f"positions of {group} were deleted, at times that the text does not say",
-        _ANOTHER: "commits of other groups, passed over",
+        _TOMBSTONE: f"positions of {group} were deleted, at times that the text does not say",
+        _OTHER_GROUP: "commits of other groups, passed over",
         _MEMBER: "records about memberships, passed over",
-        _NOTHING: "lines that are no commit, passed over",
+        _OTHER_LINE: "lines that are no commit, passed over",
     }
     yield from (f"{counts[kind]} {text}" for kind, text in texts.items() if counts.get(kind))
     if not counts.get(_COMMIT):
@@ -201,12 +201,12 @@ def _kind_of_document(group: str) -> Column:
     is_another_s = (named != "") & (named != json.dumps(group, ensure_ascii=False)[1:-1])
     is_commit = key_type.isin(*map(str, COMMIT_TYPES))
     return (
-        F.when(F.col("broken").isNotNull() & is_another_s, _ANOTHER)
+        F.when(F.col("broken").isNotNull() & is_another_s, _OTHER_GROUP)
         .when(F.col("broken").isNotNull() | key_type.isNull(), _BROKEN)
         .when(~is_commit, _MEMBER)
         .when(key["partition"].isNull() | key["group"].isNull(), _BROKEN)
-        .when(key["group"] != group, _ANOTHER)
-        .when(F.col("parsed.value").isNull(), _GONE)
+        .when(key["group"] != group, _OTHER_GROUP)
+        .when(F.col("parsed.value").isNull(), _TOMBSTONE)
         .when(F.col("parsed.value.data.offset").isNull(), _BROKEN)
         .otherwise(_COMMIT)
     )
@@ -218,11 +218,11 @@ def _kind_of_line(group: str) -> Column:
     is_own = F.regexp_extract("document", _KEY, 1) == group
     has_key = F.col("document").rlike(_KEY)
     return (
-        F.when(has_key & ~is_own, _ANOTHER)
+        F.when(has_key & ~is_own, _OTHER_GROUP)
         .when(F.col("line").isNotNull(), _COMMIT)
-        .when(F.col("document").rlike(_DELETED), _GONE)
+        .when(F.col("document").rlike(_DELETED), _TOMBSTONE)
         .when(F.startswith(text, begin) | F.startswith(begin, text), _BROKEN)
         .when(F.col("document").rlike(_MEMBERSHIP), _MEMBER)
         .when(F.col("document").rlike(_PART) | _is_an_end(), _BROKEN)
-        .otherwise(_NOTHING)
+        .otherwise(_OTHER_LINE)
     )

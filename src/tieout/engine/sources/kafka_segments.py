@@ -58,11 +58,11 @@ def segments_reading(
     found = folders_of(paths, request.base_dir, topic)
     folders = [folder for folder in found.folders if only in (None, folder.partition)]
     _refuse_replicas(folders, request)
-    wanted = f"{topic}-{'<partition>' if only is None else only}"
+    folder_name = f"{topic}-{'<partition>' if only is None else only}"
     absent = list(found.faults) if only is None else []
-    absent += [f"{path}: no folder {wanted} of a broker's log" for path in found.missing]
+    absent += [f"{path}: no folder {folder_name} of a broker's log" for path in found.missing]
     if only is not None and not folders and not absent:
-        absent = [f"no folder {wanted} of a broker's log behind {', '.join(paths)}"]
+        absent = [f"no folder {folder_name} of a broker's log behind {', '.join(paths)}"]
     empty = [
         f"{folder.path.name}: {fault}" for folder in folders if not folder.segments for fault in folder.faults
     ]

@@ -112,7 +112,7 @@ def _decoded(
     found = _Found(spec, topic_id, request)
     kept = records.rows.where(_may_be_of(spec.group)).orderBy("partition", "offset").select(*_READ)
     for row in kept.toLocalIterator():
-        found.take(row)
+        found.add(row)
     return replace(
         records,
         rows=found.frame(),
@@ -129,10 +129,10 @@ def _may_be_of(group: str) -> Column:
     is_ours = F.substring("key", 3, len(name) + 2) == named
     length = F.conv(F.hex(F.substring("key", 3, 2)), 16, 10).cast("bigint")
     is_known = F.hex(F.substring("key", 1, 2)).isin("0000", "0001")
-    is_whole = is_known & (F.octet_length("key") == length + _KEY_BYTES)
-    is_strange = ~F.coalesce(is_whole, F.lit(False))
+    is_complete_key = is_known & (F.octet_length("key") == length + _KEY_BYTES)
+    is_unexpected = ~F.coalesce(is_complete_key, F.lit(False))
     is_record = ~F.coalesce(F.col("is_control"), F.lit(False)) & F.col("offset").isNotNull()
-    return F.col(FAULT).isNotNull() | (is_record & (is_ours | is_strange))
+    return F.col(FAULT).isNotNull() | (is_record & (is_ours | is_unexpected))
 
 
 @dataclass
@@ -147,7 +147,7 @@ class _Found:
     counted: set[tuple[int, int, int, int]] = field(default_factory=set)
     starts: dict[int, int] = field(default_factory=dict)
 
-    def take(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         """Add the rows of one record."""
         if row[FAULT] is not None:
             self._add_fault(row, row[FAULT])

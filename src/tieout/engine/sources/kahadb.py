@@ -68,13 +68,13 @@ def read(spec: KahaDbSource, request: Request) -> Reading:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for {', '.join(_LEDGERS)} only")
     history = QueueHistory(spec.destination)
 
-    def take(file: SmallFile, number: int, entries: list[Entry]) -> None:
+    def add_entries(file: SmallFile, number: int, entries: list[Entry]) -> None:
         written = file.modified_at if spec.has_own_times else None
         millis = None if written is None else int(written.timestamp() * 1000)
         history.add_file(file.uri, number, entries, millis)
 
     folders = [local_folder(request, path) for path in spec.path]
-    journal = read_journal(folders, request.base_dir, take)
+    journal = read_journal(folders, request.base_dir, add_entries)
     if not journal.files:
         absent = journal.faults or (f"{', '.join(spec.path)}: no file of a KahaDB journal, db-1.log",)
         is_present = any(folder.exists() for folder in folders)
@@ -86,7 +86,9 @@ def _reading(spec: KahaDbSource, request: Request, journal: Journal, history: Qu
     taken_at = spec.taken_time(request.now)
     faults = (*journal.faults, *((_NOT_STORED,) if spec.concurrent_store_and_dispatch else ()))
     unknown = sum(one.arrival is None for one in history.departures)
-    gone = (f"{unknown} acknowledgements of messages that the journal does not have",) if unknown else ()
+    unknown_notes = (
+        (f"{unknown} acknowledgements of messages that the journal does not have",) if unknown else ()
+    )
     return Reading(
         rows=_rows(spec, request, journal, history),
         is_present=True,
@@ -94,7 +96,7 @@ def _reading(spec: KahaDbSource, request: Request, journal: Journal, history: Qu
         size=sum(file.input.size for file in journal.files),
         digests=tuple(f"{file.input.digest}  {file.input.name}" for file in journal.files),
         unparsed_inputs=len(faults),
-        notes=(*shortened(faults), *gone, *_queue_notes(spec, request, history)),
+        notes=(*shortened(faults), *unknown_notes, *_queue_notes(spec, request, history)),
         complete_until=taken_at,
         taken_at=taken_at,
         is_share_group=request.ledger is Ledger.COMMITTED,

@@ -1,7 +1,7 @@
 """The files of a KahaDB journal, in its own folder and in that of its archive, in the order of their numbers.
 
-A running broker moves a file to the archive once it needs it no longer. What is gone by the time it is read is looked
-for again.
+A running broker moves a file to the archive once it needs it no longer. A file that has moved before it was read is
+looked for again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PAUSE: Final = 0.1
 """Seconds after which a broker has finished a write."""
 _MOVING: Final = "{}: files are moved faster than they are read; copy the folders, and judge the copy"
 
-Take = Callable[[SmallFile, int, list[Entry]], None]
+AddEntries = Callable[[SmallFile, int, list[Entry]], None]
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Journal:
     faults: tuple[str, ...]
 
 
-def read_journal(folders: Sequence[Path], base_dir: Path, take: Take) -> Journal:
+def read_journal(folders: Sequence[Path], base_dir: Path, add_entries: AddEntries) -> Journal:
     """Hand over the entries of each file in the order of the numbers, and return what was read."""
     for _ in range(_TRIES):
         found, faults = _listed(folders, base_dir)
         try:
-            return _read(found, faults, base_dir, take)
+            return _read(found, faults, base_dir, add_entries)
         except FileNotFoundError:
             continue
     return Journal((), 0, 0, (_MOVING.format(name_of(folders[0], base_dir)),))
@@ -79,7 +79,9 @@ def _listed(folders: Sequence[Path], base_dir: Path) -> tuple[dict[int, list[Pat
     return dict(sorted(found.items())), faults
 
 
-def _read(found: dict[int, list[Path]], faults: list[str], base_dir: Path, take: Take) -> Journal:
+def _read(
+    found: dict[int, list[Path]], faults: list[str], base_dir: Path, add_entries: AddEntries
+) -> Journal:
     """Read the listed files.
 
     Raises:
@@ -105,7 +107,7 @@ def _read(found: dict[int, list[Path]], faults: list[str], base_dir: Path, take:
         if file.input.fault is not None:
             faults.append(f"{file.input.name}: {file.input.fault}")
             continue
-        take(file, number, entries)
+        add_entries(file, number, entries)
         end = len(file.content.rstrip(b"\0")) if torn is None else torn.at
         if fault is not None:
             faults.append(fault)

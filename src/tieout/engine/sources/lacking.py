@@ -24,19 +24,19 @@ from tieout.engine.sources.paths import is_remote, spark_path
 from tieout.engine.sources.source import FILE, LACKS, TEXT, Request
 
 _Named = TypeVar("_Named", bound=Hashable)
-_NONE: Final = frozenset[str]()
+_NO_COLUMNS: Final = frozenset[str]()
 
 
 def lacking_of(
-    columns: Mapping[_Named, Iterable[str]], wanted: frozenset[str]
+    columns: Mapping[_Named, Iterable[str]], content_columns: frozenset[str]
 ) -> dict[_Named, frozenset[str]]:
-    """Return per file which of the wanted columns it lacks and another file has, in lower case.
+    """Return per file which of the content columns it lacks and another file has, in lower case.
 
     >>> {name: sorted(lacks) for name, lacks in lacking_of({"a": ["id", "Hash"], "b": ["id"]}, {"hash"}).items()}
     {'a': [], 'b': ['hash']}
     """
     own = {name: frozenset(column.lower() for column in of_file) for name, of_file in columns.items()}
-    shown = wanted & _NONE.union(*own.values())
+    shown = content_columns & _NO_COLUMNS.union(*own.values())
     return {name: shown - of_file for name, of_file in own.items()}
 
 
@@ -47,13 +47,13 @@ def with_lacking(rows: DataFrame, names: frozenset[str]) -> DataFrame:
 
 def json_with_lacking(request: Request, files: Sequence[Input], rows: DataFrame) -> DataFrame:
     """Return rows of JSON lines with `LACKS`; a file has a column where any of its lines has the key, even as null."""
-    wanted = sorted(request.content_columns & {name.lower() for name in rows.columns})
-    if len(files) < 2 or not wanted:
+    content_columns = sorted(request.content_columns & {name.lower() for name in rows.columns})
+    if len(files) < 2 or not content_columns:
         return rows
-    keys = [F.bool_or(_has_key(name)).alias(name) for name in wanted]
+    keys = [F.bool_or(_has_key(name)).alias(name) for name in content_columns]
     found = lines_of(request.spark, files).groupBy(FILE).agg(*keys).collect()
-    columns = {row[FILE]: [name for name in wanted if row[name]] for row in found}
-    lacking = {uri: names for uri, names in lacking_of(columns, frozenset(wanted)).items() if names}
+    columns = {row[FILE]: [name for name in content_columns if row[name]] for row in found}
+    lacking = {uri: names for uri, names in lacking_of(columns, frozenset(content_columns)).items() if names}
     groups = _grouped(lacking)
     if not groups:
         return rows
@@ -71,7 +71,7 @@ def columnar_groups(
 ) -> list[tuple[frozenset[str], list[Input]]]:
     """Return Parquet or ORC files in groups that lack the same columns, each with these; mostly one that lacks none."""
     if len(files) < 2 or not request.content_columns:
-        return [(_NONE, list(files))]
+        return [(_NO_COLUMNS, list(files))]
     columns = {file: _columns_of(request, file_format, file) for file in files}
     return list(_grouped(lacking_of(columns, request.content_columns)).items())
 

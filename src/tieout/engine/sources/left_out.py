@@ -16,11 +16,11 @@ from tieout.engine.unlisted import answer
 
 WRITING: Final = "_temporary"
 """The folder in which a job of Hadoop or Spark writes; the job takes it away once its output is complete."""
-NOT_COMPLETE: Final = (
+STILL_WRITTEN: Final = (
     "a job is writing here, or died while it was: the files beside it need not be all; wait for it, or remove "
     "the folder"
 )
-PASSED_OVER: Final = (
+SKIPPED: Final = (
     "a name that begins with _ is passed over in a folder; rename it if it is evidence, else take it away, or name the "
     "files in path, such as FOLDER/[!_]*"
 )
@@ -31,33 +31,33 @@ _KNOWN: Final = re.compile(
 """Markers of jobs, and metadata of tables, queries and file systems."""
 
 
-def is_passed_over(name: str) -> bool:
+def is_skipped(name: str) -> bool:
     """Return whether a file or folder of this name may hold evidence that a reader of its folder passes over.
 
-    >>> [is_passed_over(name) for name in ("_late.jsonl", "_SUCCESS", "_committed_17", ".a.jsonl.crc", "late.jsonl")]
+    >>> [is_skipped(name) for name in ("_late.jsonl", "_SUCCESS", "_committed_17", ".a.jsonl.crc", "late.jsonl")]
     [True, False, False, False, False]
     """
     return name.startswith("_") and _KNOWN.fullmatch(name) is None
 
 
-def passed_over_in(folder: Path) -> Iterator[tuple[Path, str]]:
+def skipped_in(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield what a reader of the folder passes over although something is in it, each with the fault that it is."""
     for above, folders, names in os.walk(folder):
         for name in (*names, *folders):
             path = Path(above) / name
             if name == WRITING:
-                yield path, NOT_COMPLETE
-            elif is_passed_over(name) and _is_filled(path):
-                yield path, PASSED_OVER
+                yield path, STILL_WRITTEN
+            elif is_skipped(name) and _is_filled(path):
+                yield path, SKIPPED
         folders[:] = [name for name in folders if not name.startswith(("_", "."))]
 
 
-def written_beside(files: Iterable[Path], root: Path) -> Iterator[tuple[Path, str]]:
+def unfinished_writes(files: Iterable[Path], root: Path) -> Iterator[tuple[Path, str]]:
     """Yield the folders, in those of the files up to the root, in which a job is still writing."""
     folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
     for folder in sorted(folders):
         if answer((folder / WRITING).is_dir, otherwise=False):
-            yield folder / WRITING, NOT_COMPLETE
+            yield folder / WRITING, STILL_WRITTEN
 
 
 def _is_filled(path: Path) -> bool:

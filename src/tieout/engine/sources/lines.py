@@ -61,11 +61,11 @@ def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:
     Spark does not know line numbers. Only the few files with a reported line are read again, until
     its text is found; equal lines of one file get the numbers of its first, second, … occurrence.
     """
-    wanted: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    places_of_lines: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for place, (uri, text) in enumerate(samples):
-        wanted[uri][text].append(place)
+        places_of_lines[uri][text].append(place)
     numbers: list[int | None] = [None] * len(samples)
-    for uri, texts in wanted.items():
+    for uri, texts in places_of_lines.items():
         path = local_path(uri)
         if path.is_file():
             _number(path, texts, numbers)
@@ -78,10 +78,10 @@ def first_line(path: Path) -> str:
     return next((line for line in lines if line.strip()), "")
 
 
-def _number(path: Path, wanted: dict[str, list[int]], numbers: list[int | None]) -> None:
-    missing = sum(len(places) for places in wanted.values())
+def _number(path: Path, places_of_lines: dict[str, list[int]], numbers: list[int | None]) -> None:
+    missing = sum(len(places) for places in places_of_lines.values())
     for number, line in enumerate(_lines(path), start=1):
-        places = wanted.get(line) or wanted.get(line.removeprefix("\ufeff"))
+        places = places_of_lines.get(line) or places_of_lines.get(line.removeprefix("\ufeff"))
         if places:
             numbers[places.pop(0)] = number
             missing -= 1

@@ -28,11 +28,11 @@ def of_these_files(rows: DataFrame, files: Sequence[Input]) -> DataFrame:
     """
     read = {_key(uri) for uri in rows.inputFiles()}
     digested = {_key(file.copy or file.path, is_uri=False): file for file in files}
-    left_out = sorted(file.name for key, file in digested.items() if key not in read and file.size)
+    unread = sorted(file.name for key, file in digested.items() if key not in read and file.size)
     others = sorted(read - digested.keys())
-    if left_out:
+    if unread:
         raise SourceError(
-            f"{_named(left_out)}: expected Spark to read every file that was digested, found that it leaves this out; "
+            f"{_named(unread)}: expected Spark to read every file that was digested, found that it leaves this out; "
             "look for path filters and spark.sql.files settings in Spark's and Hadoop's configuration"
         )
     if others:

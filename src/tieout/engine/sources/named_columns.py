@@ -25,8 +25,8 @@ def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
     (True, False, False, True)
     """
     used = {path for text in columns.values() if not is_path(text) for path in heads_in(text)}
-    plain = {plain_column(name, columns) for name in SCHEMAS[ledger].names}
-    return frozenset(name for name in plain if name is not None and name not in used)
+    column_names = {plain_column(name, columns) for name in SCHEMAS[ledger].names}
+    return frozenset(name for name in column_names if name is not None and name not in used)
 
 
 def number_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
@@ -35,10 +35,10 @@ def number_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]
     >>> sorted(number_columns(Ledger.FILTERED, {"message_id": "id", "at": "id"}))
     ['offset', 'partition']
     """
-    plain = {True: set[str | None](), False: set[str | None]()}
+    column_names = {True: set[str | None](), False: set[str | None]()}
     for field in SCHEMAS[ledger].fields:
-        plain[isinstance(field.dataType, StringType)].add(plain_column(field.name, columns))
-    return frozenset(name for name in plain[False] - plain[True] if name is not None)
+        column_names[isinstance(field.dataType, StringType)].add(plain_column(field.name, columns))
+    return frozenset(name for name in column_names[False] - column_names[True] if name is not None)
 
 
 def plain_column(name: str, columns: Mapping[str, str]) -> str | None:

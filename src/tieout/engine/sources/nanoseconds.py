@@ -28,7 +28,7 @@ AS_NUMBERS: Final = "spark.sql.legacy.parquet.nanosAsLong"
 _OF_NANOSECONDS: Final = re.compile(r"^  \w+ int64 (.+) \(TIMESTAMP\(NANOS,\w+\)\)", re.MULTILINE)
 _OF_DAY: Final = '"time('
 """How Spark's JSON names a time of day: Spark knows the type, and reads no row that has one."""
-_AT_ONCE: Final = 8
+_PARALLEL_FILES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Columns:
 def by_columns(spark: SparkSession, files: Sequence[Input]) -> list[tuple[Columns, list[Input]]]:
     """Return the Parquet files in groups that can be read together; those without nanoseconds are one."""
     groups: dict[Columns, list[Input]] = defaultdict(list)
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with ThreadPoolExecutor(max_workers=_PARALLEL_FILES) as pool:
         for file, columns in zip(files, pool.map(lambda file: _columns_of(spark, file), files), strict=True):
             groups[columns].append(file)
     return list(groups.items())

@@ -25,7 +25,7 @@ from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.pulsar_missing import Missing
 from tieout.engine.sources.pulsar_rows import Spool
 from tieout.engine.sources.pulsar_topics import Partition, Statistics, absent, partitions_of, statistics_of
-from tieout.engine.sources.removed import first_left
+from tieout.engine.sources.removed import cut_partitions_of
 from tieout.engine.sources.source import FAULT, FILE, TEXT, Reading, Request
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.pulsar_entries import ABORTED, COMMITTED, Entry, TransactionId, entry_in
@@ -37,11 +37,11 @@ _STATES: Final = {COMMITTED: "committed", ABORTED: "aborted"}
 _RECOVERY_SECONDS: Final = 15.0
 """Seconds within which a broker has loaded a topic's transactions."""
 _PAUSE: Final = 0.25
-_AT_ONCE: Final = 4
+_PARALLEL_REQUESTS: Final = 4
 """Entries requested from a broker at once: it spends most of an answer's time waiting for its bookies."""
 _AHEAD: Final = 200
 """How many answers are in memory."""
-_GONE: Final = (
+_DELETED_LEDGERS: Final = (
     "Pulsar deletes ledgers that were acknowledged, and does not say what lay before those that are left"
 )
 _IN_A_ROW: Final = 1_000
@@ -72,7 +72,7 @@ class _Log:
 
     statistics: Statistics
     transactions: dict[TransactionId, _Transaction] = field(default_factory=dict)
-    held_back: Place | None = None
+    first_uncommitted: Place | None = None
     missing: Missing = field(default_factory=Missing)
     missing_in_a_row: int = 0
     faults: list[str] = field(default_factory=list)
@@ -80,8 +80,8 @@ class _Log:
 
     def see(self, place: Place, entry: Entry) -> None:
         """Take in what an entry says of transactions."""
-        if entry.is_uncommitted and self.held_back is None:
-            self.held_back = place
+        if entry.is_uncommitted and self.first_uncommitted is None:
+            self.first_uncommitted = place
         if entry.transaction is None:
             return
         known = self.transactions.setdefault(entry.transaction, _Transaction(place))
@@ -98,8 +98,8 @@ class _Log:
     @property
     def stable(self) -> int:
         """The position up to which a reader of committed messages is handed all of them."""
-        held = [place for place in (self.first_open, self.held_back) if place is not None]
-        return packed(*min(held)) if held else self.statistics.ledgers.end
+        limits = [place for place in (self.first_open, self.first_uncommitted) if place is not None]
+        return packed(*min(limits)) if limits else self.statistics.ledgers.end
 
 
 def read(spec: PulsarSource, request: Request) -> Reading:
@@ -144,7 +144,7 @@ def _reading(answers: Answers, spec: PulsarSource, request: Request) -> Reading:
         unparsed_inputs=len(faults),
         notes=(*shortened(tuple(faults)), *shortened(tuple(note for log in logs for note in log.notes))),
         complete_until=taken_at,
-        remainders=() if request.ledger is Ledger.LOG else first_left(rows, _GONE),
+        cut_partitions=() if request.ledger is Ledger.LOG else cut_partitions_of(rows, _DELETED_LEDGERS),
     )
 
 
@@ -191,18 +191,18 @@ def _entries(answers: Answers, log: _Log) -> Iterator[tuple[Place, Answer | Answ
         FormatError: where the partition's statistics cannot be read again.
     """
 
-    def ask(place: Place) -> Answer | AnswerError:
+    def request_entry(place: Place) -> Answer | AnswerError:
         try:
             return answers.get(_path_of(log, place))
         except AnswerError as error:
             return error
 
     places = _places(answers, log)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_PARALLEL_REQUESTS) as pool:
         while some := list(islice(places, _AHEAD)):
-            for place, answer in zip(some, pool.map(ask, some), strict=True):
-                is_there = isinstance(answer, Answer) and answer.status != MISSING
-                log.missing_in_a_row = 0 if is_there else log.missing_in_a_row + 1
+            for place, answer in zip(some, pool.map(request_entry, some), strict=True):
+                is_present = isinstance(answer, Answer) and answer.status != MISSING
+                log.missing_in_a_row = 0 if is_present else log.missing_in_a_row + 1
                 yield place, answer
             if log.missing_in_a_row >= _IN_A_ROW and not _account_for(log, answers):
                 ledger, entry = some[-1]
@@ -222,12 +222,12 @@ def _places(answers: Answers, log: _Log) -> Iterator[Place]:
     """
     path = log.statistics.partition.path
     try:
-        for ledger, count, there in answers.entries(path, log.statistics.ledgers.counts):
-            if len(there) < count:
-                held = set(there)
-                others = (number for number in range(count) if number not in held)
-                log.missing.add(ledger, others, count - len(there))
-            for entry in there:
+        for ledger, count, entries in answers.entries(path, log.statistics.ledgers.counts):
+            if len(entries) < count:
+                present = set(entries)
+                others = (number for number in range(count) if number not in present)
+                log.missing.add(ledger, others, count - len(entries))
+            for entry in entries:
                 if ledger < log.statistics.ledgers.counts[0][0]:
                     break
                 yield ledger, entry
@@ -280,20 +280,20 @@ def _account_for(log: _Log, answers: Answers) -> bool:
 def _await_recovery(log: _Log, answers: Answers) -> None:
     """Wait until the broker holds back nothing but what lies behind an open transaction; a copy stays as it is."""
     first_open = log.first_open
-    held = log.held_back
-    if held is None or (first_open is not None and first_open <= held):
-        log.held_back = first_open
+    held_from = log.first_uncommitted
+    if held_from is None or (first_open is not None and first_open <= held_from):
+        log.first_uncommitted = first_open
         return
-    path = _path_of(log, held)
+    path = _path_of(log, held_from)
     until = time.monotonic() + (_RECOVERY_SECONDS if isinstance(answers, Administration) else 0)
     while time.monotonic() < until:
         if not entry_in(answers.get(path)).is_uncommitted:
-            log.held_back = first_open
+            log.first_uncommitted = first_open
             return
         time.sleep(_PAUSE)
     log.notes.append(
-        f"{log.statistics.partition.path}: the broker holds back entries from {held[0]}:{held[1]} on, which is the "
-        "first of no open transaction: it had not loaded the topic's transactions yet; read it again"
+        f"{log.statistics.partition.path}: the broker holds back entries from {held_from[0]}:{held_from[1]} on, which "
+        "is the first of no open transaction: it had not loaded the topic's transactions yet; read it again"
     )
 
 

@@ -35,11 +35,11 @@ class Missing:
 
     def forget_before(self, ledger: int) -> bool:
         """Drop the missing entries of earlier ledgers, and return whether there were any."""
-        gone = [number for number in self._counts if number < ledger]
-        for number in gone:
+        passed_ledgers = [number for number in self._counts if number < ledger]
+        for number in passed_ledgers:
             del self._counts[number]
         self._first = [place for place in self._first if place[0] >= ledger]
-        return bool(gone)
+        return bool(passed_ledgers)
 
     @property
     def shown(self) -> str:

@@ -147,9 +147,9 @@ class Spool:
             if name.lower().startswith(_OF_ENTRY) and not name.lower().startswith(_CHANGING)
         )
         for part in (f"{partition}/{place[0]}:{place[1]}", *own):
-            self._take(part.encode())
-        self._take(answer.body)
+            self._add_digest(part.encode())
+        self._add_digest(answer.body)
         self.size += len(answer.body)
 
-    def _take(self, part: bytes) -> None:
+    def _add_digest(self, part: bytes) -> None:
         self._hash.update(len(part).to_bytes(8, "big") + part)

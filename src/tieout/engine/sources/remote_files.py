@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tieout.encodings import encoding_of
 from tieout.engine.sources.file_faults import LEFT_OUT, empty_archive_fault, is_left_out
 from tieout.engine.sources.inputs import Input
-from tieout.engine.sources.left_out import NOT_COMPLETE, PASSED_OVER, WRITING, is_passed_over
+from tieout.engine.sources.left_out import SKIPPED, STILL_WRITTEN, WRITING, is_skipped
 from tieout.engine.table_folders import SINK_MANIFEST
 from tieout.errors import SourceError, SourceUnreachableError
 
@@ -83,7 +83,7 @@ def _listed(spark: SparkSession, path: str, *, is_text: bool) -> list[Input]:
             name, uri, size = status.getPath().getName(), status.getPath().toString(), status.getLen()
             root = match.getPath().getParent().toString()
             below = uri.removeprefix(root).strip("/")
-            aside = None if match.isFile() else _passed_over(below, size)
+            aside = None if match.isFile() else _skipped(below, size)
             if aside is not None:
                 place = f"{root.rstrip('/')}/{aside[0]}"
                 found.append(Input(place, place, "unread", aside[1]))
@@ -107,16 +107,16 @@ def _is_hidden(below: str) -> bool:
     return any(name.startswith(("_", ".")) and name != SINK_MANIFEST for name in below.split("/")[1:])
 
 
-def _passed_over(below: str, size: int) -> tuple[str, str] | None:
+def _skipped(below: str, size: int) -> tuple[str, str] | None:
     """Return what of the path of a file, from the folder that was found, is passed over, and the fault that it is.
 
-    >>> _passed_over("out/_temporary/0/part-0.json", 9)[0], _passed_over("out/day=1/_SUCCESS", 9)
+    >>> _skipped("out/_temporary/0/part-0.json", 9)[0], _skipped("out/day=1/_SUCCESS", 9)
     ('out/_temporary', None)
     """
     parts = below.split("/")
     for place, name in enumerate(parts):
-        fault = NOT_COMPLETE if name == WRITING else PASSED_OVER
-        if name == WRITING or (place and size and is_passed_over(name)):
+        fault = STILL_WRITTEN if name == WRITING else SKIPPED
+        if name == WRITING or (place and size and is_skipped(name)):
             return "/".join(parts[: place + 1]), fault
     return None
 

@@ -1,6 +1,6 @@
 """Records that brokers removed from a topic before it was read: ledgers other than `log` do not cover their time.
 
-In `log` a position says whether its record is gone: it lies below the log's start, or compaction took it. Elsewhere,
+In `log` a position says whether its record is gone: it lies below the log's start, or compaction removed it. Elsewhere,
 where a topic is evidence of sends or of outputs, nothing points to a removed record. The
 remaining records show since when the ledger is complete: a broker removes a log's beginning, so a removed record was
 appended before the first remaining record, or before the one behind the last hole of a compacted log.
@@ -24,13 +24,13 @@ from pyspark.sql import functions as F
 from tieout.contracts.times import format_time
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.positions import shortened
-from tieout.engine.sources.source import FAULT, Reading, Remainder
+from tieout.engine.sources.source import FAULT, CutPartition, Reading
 
 _MOMENT: Final = timedelta(milliseconds=1)
 """Times of records are whole milliseconds: a removed record may have that of the first remaining one."""
 
 
-def behind_holes(rows: DataFrame) -> tuple[Remainder, ...]:
+def behind_holes(rows: DataFrame) -> tuple[CutPartition, ...]:
     """Return the remainder after the last hole in each partition's offsets; a partition without a hole has none.
 
     The rows are those of a log: `topic`, `partition`, `offset`, `record_timestamp` and the bounds. A faulty row that
@@ -58,56 +58,56 @@ def behind_holes(rows: DataFrame) -> tuple[Remainder, ...]:
     )
 
 
-def removed(topic: str, partition: int, offset: int, begins_at: datetime | None) -> Remainder:
-    """Return the remainder of a partition, from the offset on."""
-    return Remainder(
+def removed(topic: str, partition: int, offset: int, begins_at: datetime | None) -> CutPartition:
+    """Return a partition that begins at the offset."""
+    return CutPartition(
         f"{topic}-{partition}: records before offset {offset} were removed (retention, deletion or compaction)",
         begins_at,
     )
 
 
-def first_left(rows: DataFrame, gone: str) -> tuple[Remainder, ...]:
-    """Return a remainder of each partition: what came before its first remaining record is unknown."""
+def cut_partitions_of(rows: DataFrame, reason: str) -> tuple[CutPartition, ...]:
+    """Return each partition as cut: what came before its first remaining record is unknown."""
     data = F.col(FAULT).isNull() & F.col("offset").isNotNull()
     time = F.when(data, F.col("record_timestamp"))
     found = rows.groupBy("topic", "partition").agg(F.min_by(time, F.col("offset")).alias("begins_at"))
     return tuple(
-        Remainder(f"{row['topic']}-{row['partition']}: {gone}", _aware(row["begins_at"]))
+        CutPartition(f"{row['topic']}-{row['partition']}: {reason}", _aware(row["begins_at"]))
         for row in found.orderBy("topic", "partition").collect()
     )
 
 
 def without_removed(reading: Reading) -> Reading:
-    """Return the reading as complete only since the remainders of its cut partitions were written."""
-    remainders = reading.remainders
-    if not remainders:
+    """Return the reading as complete only since the first remaining records of its cut partitions."""
+    cut_partitions = reading.cut_partitions
+    if not cut_partitions:
         return reading
-    begins = [one.begins_at + _MOMENT for one in remainders if one.begins_at is not None]
+    begins = [one.begins_at + _MOMENT for one in cut_partitions if one.begins_at is not None]
     known = [*begins, *([] if reading.complete_from is None else [reading.complete_from])]
-    is_unknown = len(begins) < len(remainders)
+    is_unknown = len(begins) < len(cut_partitions)
     return replace(
         reading,
         complete_from=max(known, default=None),
         presumed_from=reading.read_at if is_unknown else reading.presumed_from,
-        notes=(*reading.notes, *shortened(tuple(_remainder_notes(remainders)))),
+        notes=(*reading.notes, *shortened(tuple(_cut_notes(cut_partitions)))),
     )
 
 
-def _remainder_notes(remainders: Sequence[Remainder]) -> Iterator[str]:
+def _cut_notes(cut_partitions: Sequence[CutPartition]) -> Iterator[str]:
     """Yield a note per cut partition, first those with no known start.
 
-    >>> list(_remainder_notes([Remainder("orders-0: …", datetime(2026, 11, 27, tzinfo=UTC))]))
+    >>> list(_cut_notes([CutPartition("orders-0: …", datetime(2026, 11, 27, tzinfo=UTC))]))
     ['orders-0: …: the ledger is complete from 2026-11-27T00:00:00.001000Z on']
     """
-    for one in sorted(remainders, key=lambda one: one.begins_at is not None):
+    for one in sorted(cut_partitions, key=lambda one: one.begins_at is not None):
         if one.begins_at is None:
             yield (
-                f"{one.gone}, and no later record says until when they were written: keep records until their windows "
-                "were judged. Of a compacted topic the broker's files (kind: kafka_segments) show the markers of "
+                f"{one.reason}, and no later record says until when they were written: keep records until "
+                "their windows were judged. Of a compacted topic the broker's files (kind: kafka_segments) show the markers of "
                 "transactions, which no consumer can tell from what was removed"
             )
         else:
-            yield f"{one.gone}: the ledger is complete from {format_time(one.begins_at + _MOMENT)} on"
+            yield f"{one.reason}: the ledger is complete from {format_time(one.begins_at + _MOMENT)} on"
 
 
 def _last(name: str, condition: Column) -> Column:

@@ -50,19 +50,19 @@ def _head(file: Input) -> bytes:
 def _beginning(one: Input, other: Input, lines: int) -> Iterator[tuple[Input, Input]]:
     """Give the file that the other one begins with, then that one; nothing of equal files or of too few lines."""
     try:
-        with opened_bytes(Path(one.path)) as left, opened_bytes(Path(other.path)) as right:
-            seen = 0
+        with opened_bytes(Path(one.path)) as first, opened_bytes(Path(other.path)) as second:
+            line_count = 0
             while True:
-                a, b = left.read(_CHUNK), right.read(_CHUNK)
+                a, b = first.read(_CHUNK), second.read(_CHUNK)
                 common = min(len(a), len(b))
                 if a[:common] != b[:common]:
                     return
-                seen += a[:common].count(b"\n")
+                line_count += a[:common].count(b"\n")
                 if len(a) != len(b):
                     break
                 if not a:
                     return
     except (OSError, EOFError):
         return
-    if seen >= lines:
+    if line_count >= lines:
         yield (one, other) if len(a) < len(b) else (other, one)

@@ -135,13 +135,13 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Remainder:
-    """What is left of a partition that lacks records: `gone` says which in words, `begins_at` since when it is whole.
+class CutPartition:
+    """A partition that lacks records: `reason` says which, `begins_at` since when it is complete.
 
-    That is None where no record is left, or the first one has no plausible time.
+    `begins_at` is None where no record is left, or the first one has no plausible time.
     """
 
-    gone: str
+    reason: str
     begins_at: datetime | None
 
 
@@ -154,12 +154,11 @@ class Reading:
     complete, `complete_from` since when, None where always; `presumed_from` since when unless the contract declares the
     ledger complete, where nothing says what was removed; `read_at` when its content was fixed. `taken_at` is when a
     table said what the rows say, where that is known to the moment. `size` counts the inputs' bytes. `reread` reads
-    again without the inputs, or the records of a topic, that do not read through, for the case that a job over all of
-    them failed. `is_columnar`:
-    rereading some columns of the inputs costs no parsing. `copies` are the paths of files that
-    hold what another one holds, each with that in words. `is_share_group`: the source shows that the group asked for
-    is a share group. `remainders` are the partitions of a topic of which something was removed. `writes` finds, after
-    the rows were read, the inputs that no longer match their digests.
+    again without the inputs, or the records of a topic, that cannot be read to their end, after a job over all of them
+    failed. `is_columnar`: rereading some columns of the inputs costs no parsing. `copies` are the paths of files with
+    the same bytes as another one, each with a sentence that says so. `is_share_group`: the source shows that the
+    contract's group is a share group. `cut_partitions` are the partitions of which something was removed. `writes`
+    finds, after the rows were read, the inputs that no longer match their digests.
     """
 
     rows: DataFrame | None
@@ -172,7 +171,7 @@ class Reading:
     complete_until: datetime | None = None
     complete_from: datetime | None = None
     presumed_from: datetime | None = None
-    remainders: tuple[Remainder, ...] = ()
+    cut_partitions: tuple[CutPartition, ...] = ()
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
     is_columnar: bool = False
     copies: tuple[tuple[str, str], ...] = ()

@@ -79,7 +79,7 @@ def read(spec: SparkCheckpointSource, request: Request) -> Reading:
 
 def _folder(path: Path, base_dir: Path, root: Path) -> _Folder:
     files: dict[int, SmallFile] = {}
-    faults, left = [], _MOST_BYTES
+    faults, bytes_remaining = [], _MOST_BYTES
     try:
         names = list(visible_names(path))
     except FileNotFoundError:
@@ -91,8 +91,8 @@ def _folder(path: Path, base_dir: Path, root: Path) -> _Folder:
         if number is None or name != str(number) or number < 0:
             faults.append(f"{name_of(path / name, base_dir)}: {_NOT_A_BATCH}")
         else:
-            files[number] = small_file(path / name, base_dir, root, min(left, MOST_BYTES))
-            left -= len(files[number].content)
+            files[number] = small_file(path / name, base_dir, root, min(bytes_remaining, MOST_BYTES))
+            bytes_remaining -= len(files[number].content)
     return _Folder(dict(sorted(files.items())), tuple(faults))
 
 

@@ -46,23 +46,23 @@ def read(spec: TridentSource, request: Request) -> Reading:
     streams: dict[str, Stream] = {}
     logs: list[str] = []
 
-    def tell(path: str, data: bytes | None, millis: int) -> None:
+    def add_position(path: str, data: bytes | None, millis: int) -> None:
         stream_place = stream_at(spec.root, path)
         if stream_place is not None:
             streams.setdefault(stream_place[0], Stream()).apply(stream_place[1], data, millis)
 
-    def take_nodes(nodes: tuple[Node, ...]) -> None:
+    def add_nodes(nodes: tuple[Node, ...]) -> None:
         # Which batch is next comes last: by then the ranges of the one before it are known.
         for node in sorted(nodes, key=lambda node: node.path.endswith(_CURRENT)):
-            tell(node.path, node.data, node.millis)
+            add_position(node.path, node.data, node.millis)
 
-    def take(transaction: Transaction, uri: str) -> None:
+    def add_changes(transaction: Transaction, uri: str) -> None:
         for change in transaction.changes:
-            tell(change.path, change.data, transaction.millis)
+            add_position(change.path, change.data, transaction.millis)
         if transaction.changes and logs[-1:] != [uri]:
             logs.append(uri)
 
-    found = read_server(folders, request.base_dir, spec.root, take_nodes, take)
+    found = read_server(folders, request.base_dir, spec.root, add_nodes, add_changes)
     if found.last_at is None:
         absent = tuple(found.faults) or (_NO_LOG.format(", ".join(spec.path)),)
         is_present = any(folder.exists() for folder in folders)
@@ -71,8 +71,8 @@ def read(spec: TridentSource, request: Request) -> Reading:
     stream = streams.get(name or "")
     if stream is None or name is None:
         known = ", ".join(map(shown, sorted(streams))) or "none"
-        wanted = "a stream" if name is None else f"the stream {shown(name)}"
-        found.faults.append(_NO_STREAM.format(wanted, spec.root, known))
+        expected = "a stream" if name is None else f"the stream {shown(name)}"
+        found.faults.append(_NO_STREAM.format(expected, spec.root, known))
         stream = Stream()
     return _reading(spec, request, found, stream, logs)
 

@@ -33,7 +33,7 @@ class Watch:
         """The SHA-256 in hex of the content unpacked so far."""
         return self._text.hexdigest()
 
-    def take(self, piece: bytes) -> str | None:
+    def add(self, piece: bytes) -> str | None:
         """Add a piece of the text, and return what is too large with it, None where nothing is."""
         self._total += len(piece)
         if self._is_packed:
@@ -61,7 +61,7 @@ def fault_of_packed(path: Path, watch: Watch) -> str | None:
     if path.suffix not in _SEPARATE:
         return None
     try:
-        return next((fault for piece in _pieces(path) if (fault := watch.take(piece)) is not None), None)
+        return next((fault for piece in _pieces(path) if (fault := watch.add(piece)) is not None), None)
     except (OSError, EOFError):
         return None
 

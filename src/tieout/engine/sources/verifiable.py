@@ -33,14 +33,14 @@ _EVENTS: Final = (
     *("startup_complete", "shutdown_requested", "shutdown_complete", "tool_data", *ANSWERS),
     *("record_data", "records_consumed", "offsets_committed", "partitions_assigned", "partitions_revoked"),
 )
-_HELD_EVENT: Final = rf'"name"\s*:\s*"({"|".join(_EVENTS)})".*\}}\s*$'
+_EVENT_IN_LINE: Final = rf'"name"\s*:\s*"({"|".join(_EVENTS)})".*\}}\s*$'
 _LISTS: Final = ("partitions", "offsets")
 """The fields that are lists of objects."""
-_NOT_ALONE: Final = (
+_EVENT_AND_TEXT: Final = (
     "an event with something else on its line; take away what stands before each line, and paste lines whole"
 )
 _UNKNOWN: Final = "expected an event of a verifiable producer or consumer, found a JSON object that is none"
-_TWICE: Final = "a key stands twice"
+_DUPLICATE_KEY: Final = "a key stands twice"
 _NO_RESULT: Final = "offsets_committed: expected success to be true or false, and with it a list of offsets"
 _NO_COUNT: Final = "records_consumed: expected a count, found none"
 _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS])
@@ -129,26 +129,28 @@ def _fault_of(event: Column) -> Column:
     not_json = F.col("not_json")
     name, success = event.getField("name"), F.lower(event.getField("success"))
     texts = [F.from_json(event.getField(field), "array<string>") for field in _LISTS]
-    is_twice = _has_key_twice(F.col(TEXT))
+    has_duplicate_key = _has_duplicate_key(F.col(TEXT))
     for members in texts:
-        is_twice = is_twice | F.exists(F.coalesce(members, F.array().cast("array<string>")), _has_key_twice)
+        has_duplicate_key = has_duplicate_key | F.exists(
+            F.coalesce(members, F.array().cast("array<string>")), _has_duplicate_key
+        )
     has_result = F.coalesce((success == "false") | ((success == "true") & texts[1].isNotNull()), F.lit(False))
     has_count = event.getField("count").isNotNull()
     is_known = F.coalesce(name.isin(*_EVENTS), F.lit(False))
     has_field = F.arrays_overlap(F.json_object_keys(TEXT), F.array(*map(F.lit, _FIELDS)))
     of_object = (
         F.when(not_json.isNotNull(), not_json)
-        .when(is_twice, _TWICE)
+        .when(has_duplicate_key, _DUPLICATE_KEY)
         .when(~is_known & has_field, _UNKNOWN)
         .when((name == "offsets_committed") & ~has_result, _NO_RESULT)
         .when((name == "records_consumed") & ~has_count, _NO_COUNT)
     )
     is_alone = _is_object() & not_json.isNull()
-    is_held = ~is_alone & F.col(TEXT).rlike(_HELD_EVENT)
-    return F.when(is_held, _NOT_ALONE).when(_is_object(), of_object)
+    has_event = ~is_alone & F.col(TEXT).rlike(_EVENT_IN_LINE)
+    return F.when(has_event, _EVENT_AND_TEXT).when(_is_object(), of_object)
 
 
-def _has_key_twice(text: Column) -> Column:
+def _has_duplicate_key(text: Column) -> Column:
     """Return whether an object has a key twice; false for what is no object."""
     keys = F.json_object_keys(text)
     return F.coalesce(F.size(F.array_distinct(keys)) < F.size(keys), F.lit(False))

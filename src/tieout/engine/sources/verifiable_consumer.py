@@ -67,12 +67,12 @@ def _rows(events: Events, ledger: Ledger) -> DataFrame:
 def _with_poll(events: Events) -> DataFrame:
     """Return the events with consumer, generation (assignments so far) and poll (batches so far)."""
     order = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    up_to_row = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return events.rows.select(
         "*",
         client_of(events.sessions).alias("consumer_id"),
-        F.count_if(F.col("name") == "partitions_assigned").over(so_far).alias("generation"),
-        F.count_if(F.col("name") == "records_consumed").over(so_far).alias("poll"),
+        F.count_if(F.col("name") == "partitions_assigned").over(up_to_row).alias("generation"),
+        F.count_if(F.col("name") == "records_consumed").over(up_to_row).alias("poll"),
         F.row_number().over(order).cast("bigint").alias("line"),
     )
 
@@ -156,22 +156,22 @@ def _missing(events: Events) -> dict[str, int]:
     """
     is_summary = F.col("name") == "records_consumed"
     counts = F.from_json("partitions", _SUMMARIES)["count"]
-    nothing = F.lit(0).cast(_TOTAL)
+    zero = F.lit(0).cast(_TOTAL)
 
     def counted(text: Column) -> Column:
         number = F.coalesce(text.try_cast(_TOTAL), F.lit(UNCOUNTABLE).cast(_TOTAL))
-        return F.when(text.isNull(), nothing).otherwise(F.least(number, F.lit(UNCOUNTABLE).cast(_TOTAL)))
+        return F.when(text.isNull(), zero).otherwise(F.least(number, F.lit(UNCOUNTABLE).cast(_TOTAL)))
 
     listed = F.aggregate(
         F.coalesce(counts, F.array().cast("array<string>")),
-        nothing,
+        zero,
         lambda total, text: (total + counted(text)).cast(_TOTAL),
     )
-    so_far = (
+    up_to_row = (
         Window.partitionBy(FILE).orderBy(BLOCK, ROW).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    printed = F.count_if(F.col("name") == "record_data").over(so_far)
-    behind = F.sum(F.when(is_summary, listed)).over(so_far) - printed
+    printed = F.count_if(F.col("name") == "record_data").over(up_to_row)
+    behind = F.sum(F.when(is_summary, listed)).over(up_to_row) - printed
     worst = (
         events.rows.select(FILE, behind.alias("behind")).groupBy(FILE).agg(F.max("behind").alias("missing"))
     )

@@ -44,7 +44,7 @@ DEFINITE_ERRORS: Final = frozenset(
 )
 """Errors after which the record is certainly not in the log; any other, such as a timeout, leaves it open."""
 _LARGEST_GAP: Final = 1_000_000
-_SEEN: Final = (FILE, RUN, "prefix", "number", "topic", "at")
+_SEND_COLUMNS: Final = (FILE, RUN, "prefix", "number", "topic", "at")
 _COLUMNS: Final = (
     *("producer_id", "producer_session", "sequence", "message_id", "topic", "partition", "offset"),
     *("key_hash", "payload_hash", "attempted_at", "completed_at", "is_approximate", "outcome", "content"),
@@ -101,10 +101,10 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
     | 0, 1, 4       | 2, 3           |
     """
     order = Window.partitionBy(FILE, RUN, "prefix").orderBy("number")
-    known = numbered.where(F.col("number").isNotNull()).select(*_SEEN)
-    seen = _with_ends(known, events)
+    known = numbered.where(F.col("number").isNotNull()).select(*_SEND_COLUMNS)
+    sends = _with_ends(known, events)
     before = F.lag("number", 1, -1).over(order)
-    gaps = seen.select(
+    gaps = sends.select(
         "*", (before + 1).alias("from"), (F.col("number") - before - 1).alias("missing")
     ).where(F.col("missing") > 0)
     sizes = gaps.groupBy(FILE).agg(F.sum(F.col("missing").cast("decimal(38,0)")).alias("missing")).collect()
@@ -129,14 +129,14 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
     return sends, (*notes, *_contradictions(events)), len(absurd)
 
 
-def _with_ends(seen: DataFrame, events: Events) -> DataFrame:
+def _with_ends(sends: DataFrame, events: Events) -> DataFrame:
     """Return the sends seen and, for each run that says how many it made, a row behind the last."""
     ends = [
         (run.uri, run.number, values.prefix, run.sent, values.topic, run.ended_at)
         for run in events.runs
         if (values := run.values) is not None and (run.sent or 0) > values.highest + 1
     ]
-    return seen.unionByName(seen.sparkSession.createDataFrame(ends, seen.schema)) if ends else seen
+    return sends.unionByName(sends.sparkSession.createDataFrame(ends, sends.schema)) if ends else sends
 
 
 def _contradictions(events: Events) -> tuple[str, ...]:
@@ -180,12 +180,12 @@ def _answered(numbered: DataFrame, session: tuple[Column, Column]) -> DataFrame:
 
 def _attempts(inferred: DataFrame, session: tuple[Column, Column]) -> DataFrame:
     """Return the inferred sends as attempts of unknown outcome."""
-    nothing = F.lit(None).cast(StringType())
+    null_text = F.lit(None).cast(StringType())
     number = F.col("number").cast(StringType())
     value = F.when(F.col("prefix") == "", number).otherwise(F.concat_ws(".", "prefix", number))
     valued = inferred.withColumn("value", value)
     millis = F.unix_millis("at").cast(StringType())
-    absent = dict.fromkeys(("partition", "offset", "key_hash", "completed_at", TEXT, FAULT), nothing)
+    absent = dict.fromkeys(("partition", "offset", "key_hash", "completed_at", TEXT, FAULT), null_text)
     made = {
         "sequence": F.col("number"),
         "message_id": F.col("value"),

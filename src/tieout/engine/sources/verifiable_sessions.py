@@ -173,11 +173,13 @@ def sessions_of(parsed: DataFrame, request: Request) -> tuple[End, ...]:
 def run_number() -> Column:
     """Return which run of its file a line is in; lines before the first start are a run as well."""
     in_file = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
-    so_far = in_file.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    whole = in_file.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    up_to_row = in_file.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    all_rows = in_file.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     name = F.col("event.name")
-    headless = F.coalesce(F.first(name, ignorenulls=True).over(whole) != _START, F.lit(False))
-    return F.greatest(F.count_if(name == _START).over(so_far) + headless.cast("int"), F.lit(1)).cast("int")
+    lacks_start = F.coalesce(F.first(name, ignorenulls=True).over(all_rows) != _START, F.lit(False))
+    return F.greatest(F.count_if(name == _START).over(up_to_row) + lacks_start.cast("int"), F.lit(1)).cast(
+        "int"
+    )
 
 
 def client_of(sessions: Sequence[Session]) -> Column:

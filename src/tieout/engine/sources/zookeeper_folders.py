@@ -1,6 +1,6 @@
 """The files of a ZooKeeper server: its transaction log from its beginning, or from a snapshot on, change by change.
 
-A server deletes old logs (`autopurge`): then a snapshot tells what was there when the first one that is left began.
+A server deletes old logs (`autopurge`): then a snapshot tells what was there when the first remaining one began.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _TOO_MANY: Final = (
     "{}: expected at most {} MB in all files together, found more; read a copy of the newest ones"
 )
 
-TakeNodes = Callable[[tuple[Node, ...]], None]
-TakeChanges = Callable[[Transaction, str], None]
+AddNodes = Callable[[tuple[Node, ...]], None]
+AddChanges = Callable[[Transaction, str], None]
 
 
 @dataclass
@@ -98,7 +98,7 @@ class ServerFiles:
 
 
 def read_server(
-    folders: Sequence[Path], base_dir: Path, prefix: str, take_nodes: TakeNodes, take: TakeChanges
+    folders: Sequence[Path], base_dir: Path, prefix: str, add_nodes: AddNodes, add_changes: AddChanges
 ) -> ServerFiles:
     """Hand over the nodes of the snapshot that the log goes on from, where one is needed, then the changes in order.
 
@@ -115,12 +115,12 @@ def read_server(
     for zxid, path in sorted(snapshots.items()):
         if zxid & _COUNT and zxid >= first and zxid not in known:
             found.faults.append(_UNLOGGED.format(name_of(path, base_dir), zxid))
-    begins_after = _begin(first, known, snapshots, base_dir, prefix, found, take_nodes)
+    begins_after = _begin(first, known, snapshots, base_dir, prefix, found, add_nodes)
     for transaction, uri in transactions:
         if transaction.zxid > begins_after:
             if found.begins_at is None and begins_after != 0:
                 found.begins_at = transaction.millis
-            take(transaction, uri)
+            add_changes(transaction, uri)
     found.last_at = transactions[-1][0].millis
     return found
 
@@ -132,7 +132,7 @@ def _begin(
     base_dir: Path,
     prefix: str,
     found: ServerFiles,
-    take_nodes: TakeNodes,
+    add_nodes: AddNodes,
 ) -> int:
     """Hand over the nodes from before the log, and return the transaction after which its changes count.
 
@@ -146,7 +146,7 @@ def _begin(
         nodes = _snapshot(path, base_dir, prefix, found)
         if nodes is None:
             continue
-        take_nodes(nodes)
+        add_nodes(nodes)
         return zxid if nodes else 0
     found.notes.append(
         "the log does not begin with the first transaction, and no snapshot tells what was there before it"
@@ -208,7 +208,7 @@ def _logged(
         try:
             for one in transactions_in(content, prefix):
                 if isinstance(one, TornLog):
-                    _tell_torn(name, one, found, is_last=is_last)
+                    _add_torn_log(name, one, found, is_last=is_last)
                     break
                 if last is not None and not follows(one.zxid, last):
                     found.faults.append(_GAP.format(last, one.zxid))
@@ -229,8 +229,8 @@ def _is_torn(path: Path) -> bool:
         return False
 
 
-def _tell_torn(name: str, torn: TornLog, found: ServerFiles, *, is_last: bool) -> None:
-    """Say that a log is torn: a fault, unless it was a later log's turn, before which a gap would show."""
+def _add_torn_log(name: str, torn: TornLog, found: ServerFiles, *, is_last: bool) -> None:
+    """Add a fault or note on a torn log: a note if another log follows, whose first transaction would show a gap."""
     if torn.is_followed:
         found.faults.append(_BROKEN.format(name, torn.at))
     elif is_last:
