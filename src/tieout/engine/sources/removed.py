@@ -103,8 +103,8 @@ def _cut_notes(cut_partitions: Sequence[CutPartition]) -> Iterator[str]:
         if one.begins_at is None:
             yield (
                 f"{one.reason}, and no later record says until when they were written: keep records until "
-                "their windows were judged. Of a compacted topic the broker's files (kind: kafka_segments) show the markers of "
-                "transactions, which no consumer can tell from what was removed"
+                "their windows were judged. Of a compacted topic the broker's files (kind: kafka_segments) show the "
+                "markers of transactions, which no consumer can tell from what was removed"
             )
         else:
             yield f"{one.reason}: the ledger is complete from {format_time(one.begins_at + _MOMENT)} on"
