@@ -12,7 +12,7 @@ from tests.dags.home import write_contract
 
 from tieout.contracts import Contract, load_contract
 from tieout.model import Window
-from tieout.orchestration.auditing import NOT_ASKED, Audited, Finding, findings_of, gaps_of, table_of
+from tieout.orchestration.auditing import NOT_QUERIED, Audited, Finding, findings_of, gaps_of, table_of
 from tieout.store import JudgedWindow
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -92,7 +92,7 @@ def test_a_judged_window_is_no_finding(contract: Contract) -> None:
         ("running", False, TEN + 5 * HOUR, "running", "is running"),
         ("queued", True, TEN + 2 * HOUR, "missing", "is queued; the DAG is paused"),
         ("queued", False, TEN + 6 * HOUR, "missing", "is queued"),
-        (NOT_ASKED, False, LATER, "missing", "older than"),
+        (NOT_QUERIED, False, LATER, "missing", "older than"),
     ],
 )
 def test_a_window_without_a_verdict_is_explained(

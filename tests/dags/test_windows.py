@@ -16,20 +16,20 @@ ELEVEN = datetime(2026, 11, 20, 11, tzinfo=UTC)
 
 def test_without_parameters_the_window_is_the_data_interval() -> None:
     """A scheduled run or a backfill judges its interval."""
-    assert window_of(wanted=(None, None), interval=(TEN, ELEVEN)) == Window(TEN, ELEVEN)
+    assert window_of(requested=(None, None), interval=(TEN, ELEVEN)) == Window(TEN, ELEVEN)
 
 
 def test_parameters_win_over_the_data_interval() -> None:
     """A manual run may ask for any window, in any time zone."""
-    wanted = ("2026-11-19T10:00:00+01:00", "2026-11-19T10:30:00Z")
+    requested = ("2026-11-19T10:00:00+01:00", "2026-11-19T10:30:00Z")
 
-    found = window_of(wanted=wanted, interval=(TEN, ELEVEN))
+    found = window_of(requested=requested, interval=(TEN, ELEVEN))
 
     assert found == Window(datetime(2026, 11, 19, 9, tzinfo=UTC), datetime(2026, 11, 19, 10, 30, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
-    ("wanted", "interval", "told"),
+    ("requested", "interval", "told"),
     [
         ((None, None), (None, None), "no data interval"),
         (("2026-11-20T10:00:00Z", None), (TEN, ELEVEN), "window_end is not"),
@@ -52,11 +52,11 @@ def test_parameters_win_over_the_data_interval() -> None:
     ],
 )
 def test_what_is_no_window_is_refused(
-    wanted: tuple[str | None, str | None], interval: tuple[datetime | None, datetime | None], told: str
+    requested: tuple[str | None, str | None], interval: tuple[datetime | None, datetime | None], told: str
 ) -> None:
     """The message says what is wrong and how to ask for a window."""
     with pytest.raises(UsageError, match=told):
-        window_of(wanted=wanted, interval=interval)
+        window_of(requested=requested, interval=interval)
 
 
 def test_a_window_is_judged_after_its_grace() -> None:

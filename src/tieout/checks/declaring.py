@@ -57,9 +57,9 @@ class DeclaredRule:
         for argument, value in self.kwargs.items():
             name = parameter_in(value)
             if name is not None and parameters.get(name) is None:
-                there = ", ".join(sorted(parameters))
+                known = ", ".join(sorted(parameters))
                 raise SuiteError(
-                    f"{self.place}: {argument}: parameter {name} has no value; there are: {there}"
+                    f"{self.place}: {argument}: parameter {name} has no value; there are: {known}"
                 )
             values[argument] = value if name is None else parameters[name]
         return values

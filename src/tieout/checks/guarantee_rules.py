@@ -28,7 +28,7 @@ _RATIOS: Final = {
 }
 """Part and whole of each budget, over all partitions of the statement."""
 
-_NOTHING: Final = "{{}}"
+_EMPTY_OBJECT: Final = "{{}}"
 """An empty JSON object in a query, in which the library replaces texts in single braces."""
 
 
@@ -39,7 +39,7 @@ _DOUBTED: Final = {"loss_ratio": ["LOST"], "late_ratio": ["OVERDUE"]}
 def _unconfirmed(classes: list[str]) -> str:
     """Return the query for the number of breaks of the classes that the run could not confirm."""
     return f"""(select coalesce(sum(value::bigint), 0)::bigint
-        from jsonb_each_text(coalesce(stored.statement -> 'unconfirmed', '{_NOTHING}'))
+        from jsonb_each_text(coalesce(stored.statement -> 'unconfirmed', '{_EMPTY_OBJECT}'))
         where key in ({quoted(classes)}))"""
 
 

@@ -28,12 +28,12 @@ def loaded(declared: DeclaredSuite, parameters: Mapping[str, object]) -> Expecta
     suite = ExpectationSuite(
         name=declared.name, expectations=[_built(rule, dict(rule.kwargs)) for rule in declared.rules]
     )
-    taken = {expectation.meta["rule"] for expectation in suite.expectations}
-    dropped = [rule.place for rule in declared.rules if rule.rule not in taken]
+    accepted = {expectation.meta["rule"] for expectation in suite.expectations}
+    dropped = [rule.place for rule in declared.rules if rule.rule not in accepted]
     if dropped:
         raise SuiteError(
             f"{'; '.join(dropped)}: expected {len(declared.rules)} rules in the suite, the library took "
-            f"{len(taken)}"
+            f"{len(accepted)}"
         )
     return suite
 

@@ -54,7 +54,7 @@ def run_checks(database_url: str, run_id: str, contract: Contract) -> CheckRepor
         with GX_LOCK, batch_definition(database_url, run, configuration, "run") as (_, definition):
             validation = definition.get_batch().validate(suite, expectation_parameters=dict(parameters))
     except OperationalError as error:
-        raise _given_up(str(error)) from None
+        raise _query_error(str(error)) from None
     _refuse_lost_connection(validation.results)
     found = {result.expectation_config.meta["rule"]: result for result in validation.results}
     results = tuple(_result(rule, found.get(rule.rule)) for rule in declared.rules)
@@ -115,7 +115,7 @@ def _unreachable(error: Exception) -> StoreError:
     )
 
 
-def _given_up(message: str) -> StoreError:
+def _query_error(message: str) -> StoreError:
     return StoreError(f"the checks' queries: {_reason(message)}; nothing was concluded, run them again")
 
 
@@ -138,7 +138,7 @@ def _refuse_lost_connection(results: Iterable[ExpectationValidationResult]) -> N
     for result in results:
         for raised in exceptions_in(result.exception_info):
             if _OPERATIONAL in raised.traceback:
-                raise _given_up(raised.message)
+                raise _query_error(raised.message)
 
 
 def _result(rule: DeclaredRule, found: ExpectationValidationResult | None) -> CheckResult:

@@ -14,7 +14,7 @@ from tieout.cli.exit_codes import ExitCode
 from tieout.cli.paths import path
 from tieout.engine.bundle.packing import DEFAULT_MB, BundleRequest
 from tieout.errors import UsageError
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 
 if TYPE_CHECKING:
     from tieout.cli.commands import Surroundings
@@ -45,8 +45,8 @@ def bundle_report(bundled: Bundled, request: BundleRequest, *, is_json: bool) ->
         return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     window = statement["window"]
     return (
-        f"{request.file}: {statement['verdict']} {plain(statement['pipeline'])}, {window['start']} to {window['end']}, "
-        f"{statement['breaks_total']} breaks; {bundled.size} bytes\n"
+        f"{request.file}: {statement['verdict']} {printable(statement['pipeline'])}, "
+        f"{window['start']} to {window['end']}, {statement['breaks_total']} breaks; {bundled.size} bytes\n"
         f"digest: {bundled.digest}\n"
     )
 
@@ -62,7 +62,7 @@ def verify(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     text = (
         _json(verification)
         if arguments.json
-        else "".join(f"{plain(line)}\n" for line in _lines(verification))
+        else "".join(f"{printable(line)}\n" for line in _lines(verification))
     )
     around.out.write(text)
     return ExitCode.KEPT if verification.is_same else ExitCode.BROKEN

@@ -10,7 +10,7 @@ from tieout.errors import ContractError
 from tieout.linting import Finding
 from tieout.linting.findings_text import counted, findings_text
 from tieout.linting.linting import UNREADABLE
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 
 Checked = tuple[Contract, tuple[Finding, ...]]
 """A valid contract and the findings about its settings."""
@@ -20,7 +20,7 @@ def checked_text(contract: Contract, findings: Sequence[Finding]) -> str:
     """Return the text of a valid contract and the findings about its settings."""
     ledgers = ", ".join(ledger.value for ledger in contract.ledgers)
     return (
-        f"{contract.pipeline}: valid; {contract.guarantee} for group {plain(contract.group)}\n"
+        f"{contract.pipeline}: valid; {contract.guarantee} for group {printable(contract.group)}\n"
         f"  ledgers: {ledgers}\n  digest: {contract.digest}\n"
         f"  settings: {_settings(contract, findings)}\n{findings_text(findings)}"
     )

@@ -35,7 +35,7 @@ from tieout.engine.supported import refuse_other_windows
 from tieout.errors import ContractError, UsageError
 from tieout.linting import contradictions, findings
 from tieout.model import Guarantee, Identity, Verdict, Window
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.chain_trace import chain_document, render_chain
 from tieout.reporting.markdown import render_markdown
 from tieout.reporting.page import render_html
@@ -75,7 +75,7 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
     for finding in contradictions(contract, statement):
-        around.progress(f"{plain(finding.subject)}: {plain(finding.failure)}")
+        around.progress(f"{printable(finding.subject)}: {printable(finding.failure)}")
     return OF_VERDICT[Verdict(statement["verdict"])]
 
 
@@ -132,7 +132,7 @@ def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     if arguments.output is None:
         _print(made.text, around.out)
     for question in made.open_questions:
-        around.progress(f"left open: {plain(question)}")
+        around.progress(f"left open: {printable(question)}")
     return ExitCode.KEPT
 
 
@@ -320,7 +320,7 @@ def _trace_request(contract: Contract, arguments: argparse.Namespace) -> TraceRe
     if contract.identity is Identity.POSITION:
         raise UsageError(
             f"{contract.pipeline} identifies messages by position: expected TOPIC/PARTITION/OFFSET such as "
-            f"orders/0/17, found {plain(identifiers[0])!r}"
+            f"orders/0/17, found {printable(identifiers[0])!r}"
         )
     return TraceRequest(RequestedBy.MESSAGE_ID, identifiers[0])
 

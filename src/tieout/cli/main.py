@@ -16,7 +16,7 @@ from tieout.cli.exit_codes import ExitCode
 from tieout.cli.parser import parser
 from tieout.cli.progress import Steps
 from tieout.errors import ContractError, TieoutError
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 
 
 def main(
@@ -82,9 +82,9 @@ def _error_text(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "tieout: interrupted"
     if isinstance(error, OSError):
-        return f"tieout: {plain(str(error))}"
+        return f"tieout: {printable(str(error))}"
     first = (str(error).strip() or "no further words").splitlines()[0]
-    return f"tieout: unexpected failure: {type(error).__name__}: {plain(first)}; --debug shows where"
+    return f"tieout: unexpected failure: {type(error).__name__}: {printable(first)}; --debug shows where"
 
 
 def _printable(stream: TextIO | None) -> TextIO:

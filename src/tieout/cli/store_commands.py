@@ -20,7 +20,7 @@ from tieout.contracts import Contract
 from tieout.contracts.times import format_time
 from tieout.errors import UsageError
 from tieout.model import CheckResult, Verdict, Window
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.verdicts import final_verdict
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def status(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     summaries = store.pipeline_summaries(arguments.pipeline)
     if arguments.pipeline is not None and not summaries:
         raise UsageError(
-            f"pipeline {plain(arguments.pipeline)}: no run of it is in the store; is the name right?"
+            f"pipeline {printable(arguments.pipeline)}: no run of it is in the store; is the name right?"
         )
     silences = store.silences(arguments.pipeline)
     if arguments.json:
@@ -50,8 +50,9 @@ def status(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         return ExitCode.KEPT
     lines = [_summary_line(each) for each in summaries] or ["no pipeline has a run in the store yet"]
     lines += [
-        f"silenced: {plain(each.pipeline)}{f', incident {plain(each.incident_id)}' if each.incident_id else ''} until "
-        f"{format_time(each.expires_at)} by {plain(each.who)}: {plain(each.reason)}"
+        f"silenced: {printable(each.pipeline)}"
+        f"{f', incident {printable(each.incident_id)}' if each.incident_id else ''} until "
+        f"{format_time(each.expires_at)} by {printable(each.who)}: {printable(each.reason)}"
         for each in silences
     ]
     _print(lines, around)
@@ -65,7 +66,7 @@ def breaks(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         return _history(store, arguments, around)
     if not store.pipeline_summaries(arguments.pipeline):
         raise UsageError(
-            f"pipeline {plain(arguments.pipeline)}: no run of it is in the store; is the name right?"
+            f"pipeline {printable(arguments.pipeline)}: no run of it is in the store; is the name right?"
         )
     page = store.open_incidents if arguments.incidents else store.open_breaks
     _require_known_after(store, arguments)
@@ -93,8 +94,8 @@ def _require_known_after(store: Store, arguments: argparse.Namespace) -> None:
     if life is None or life.pipeline != arguments.pipeline:
         kind = "an incident" if arguments.incidents else "a break"
         raise UsageError(
-            f"--after {plain(arguments.after)}: expected the id of {kind} of {plain(arguments.pipeline)}, the last "
-            "of the page before, found another; leave it out to begin with the oldest"
+            f"--after {printable(arguments.after)}: expected the id of {kind} of {printable(arguments.pipeline)}, the "
+            "last of the page before, found another; leave it out to begin with the oldest"
         )
 
 
@@ -153,7 +154,7 @@ def check_run(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
     run = _store().run(arguments.run)
     if run is None:
-        raise UsageError(f"run {plain(arguments.run)}: no run of that id is in the store")
+        raise UsageError(f"run {printable(arguments.run)}: no run of that id is in the store")
     contract = Contract.from_json(json.dumps(run.contract), Path())
     url = settings.required_database_url()
     report = check_statement(url, run.run_id, contract)
@@ -177,7 +178,7 @@ def check_run(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 def _check_line(result: CheckResult) -> str:
     limit = f", expected {result.limit}" if result.limit else ""
-    return plain(f"{result.status:<5} {result.severity:<8} {result.rule}: {result.observed}{limit}")
+    return printable(f"{result.status:<5} {result.severity:<8} {result.rule}: {result.observed}{limit}")
 
 
 STORE_COMMANDS: Final[Mapping[str, StoreCommand]] = {
@@ -208,8 +209,8 @@ def _subject(store: Store, arguments: argparse.Namespace) -> dict[str, Any]:
     life = store.break_life(ids[0]) if arguments.breaks else store.incident_life(ids[0])
     if life is None or life.pipeline != arguments.pipeline:
         raise UsageError(
-            f"pipeline {plain(arguments.pipeline)}: no {kind} {plain(ids[0])} is in the store; "
-            f"`tieout breaks {plain(arguments.pipeline)}` lists what is open"
+            f"pipeline {printable(arguments.pipeline)}: no {kind} {printable(ids[0])} is in the store; "
+            f"`tieout breaks {printable(arguments.pipeline)}` lists what is open"
         )
     ids_argument = {"break_ids": ids} if arguments.breaks else {"incident_id": arguments.incident}
     return {"group": life.group, **ids_argument}
@@ -233,8 +234,8 @@ def _history(store: Store, arguments: argparse.Namespace, around: Surroundings) 
     life, entries = store.break_life(arguments.history), store.break_history(arguments.history)
     if life is None or life.pipeline != arguments.pipeline:
         raise UsageError(
-            f"pipeline {plain(arguments.pipeline)}: the break {plain(arguments.history)} is not followed; of a large "
-            "incident only the first breaks are"
+            f"pipeline {printable(arguments.pipeline)}: the break {printable(arguments.history)} is not followed; of a "
+            "large incident only the first breaks are"
         )
     if arguments.json:
         _print_json({"break": asdict(life), "history": [asdict(entry) for entry in entries]}, around)
@@ -251,7 +252,8 @@ def _history(store: Store, arguments: argparse.Namespace, around: Surroundings) 
             continue
         until = f" until {format_time(entry.expires_at)}" if entry.expires_at else ""
         lines.append(
-            f"  {format_time(entry.at)}  {entry.what}{until} by {plain(entry.who or '')}: {plain(entry.reason or '')}"
+            f"  {format_time(entry.at)}  {entry.what}{until} by {printable(entry.who or '')}: "
+            f"{printable(entry.reason or '')}"
         )
     _print(lines, around)
     return ExitCode.KEPT
@@ -268,7 +270,7 @@ def _summary_line(summary: PipelineSummary) -> str:
     if summary.pending_windows:
         counts.append(f"{summary.pending_windows} windows pending")
     verdict = summary.final_verdict or f"{summary.verdict}, not checked yet"
-    return f"{plain(summary.pipeline)}: {verdict} for {_window(summary.window)}; {', '.join(counts)}"
+    return f"{printable(summary.pipeline)}: {verdict} for {_window(summary.window)}; {', '.join(counts)}"
 
 
 def _life_line(life: Life) -> str:
@@ -280,11 +282,11 @@ def _life_line(life: Life) -> str:
     origin = ", ".join(each for each in (life.locus, life.cause) if each and each != "unknown")
     age = "" if life.age_in_windows is None else f", {life.age_in_windows} windows old"
     text = f"{life.id}  {life.class_name}{size}{message}{place}{offset}" + (f" ({origin})" if origin else "")
-    return f"{plain(text)}; {life.severity}, {state}{age}, window {_window(life.window)}"
+    return f"{printable(text)}; {life.severity}, {state}{age}, window {_window(life.window)}"
 
 
 def _origin_text(origin: Origin | None) -> str:
-    return "" if origin is None else plain(f"; {origin.words}")
+    return "" if origin is None else printable(f"; {origin.words}")
 
 
 def _origin_json(origin: Origin | None) -> dict[str, Any]:
@@ -302,7 +304,7 @@ def _done(arguments: argparse.Namespace, around: Surroundings, message: str, **f
     if arguments.json:
         _print_json({"pipeline": arguments.pipeline, **facts}, around)
     else:
-        _print([f"{plain(arguments.pipeline)}: {message}"], around)
+        _print([f"{printable(arguments.pipeline)}: {message}"], around)
     return ExitCode.KEPT
 
 

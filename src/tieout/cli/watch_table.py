@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TextIO
 
 from tieout.cli.watching import Judged
 from tieout.contracts.times import format_time
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 
 SHOWN: Final = 20
 """The number of windows in the table; it shows the latest."""
@@ -48,7 +48,7 @@ class _Lines:
         counts = ", ".join(f"{count} {name}" for name, count in _counts(judged).items())
         details = judged.error or f"{counts}; {judged.output / 'statement.html'}"
         start, end = (format_time(moment) for moment in (judged.window.start, judged.window.end))
-        print(f"{start} to {end}  {_verdict(judged)}  {plain(details)}", file=self._out, flush=True)
+        print(f"{start} to {end}  {_verdict(judged)}  {printable(details)}", file=self._out, flush=True)
 
 
 class _Table:

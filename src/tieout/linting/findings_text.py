@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tieout.linting.finding import Finding
 from tieout.model import Severity
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 
 
 def findings_text(findings: Sequence[Finding]) -> str:
@@ -22,19 +22,19 @@ def counted(findings: Sequence[Finding]) -> str:
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    head = f"  {finding.severity.value:<8}  {plain(finding.subject)}"
+    head = f"  {finding.severity.value:<8}  {printable(finding.subject)}"
     consequences = ", ".join(finding.classes) or "no class of messages"
     if finding.severity is Severity.INFO:
-        yield f"{head}: {consequences if finding.classes else plain(finding.failure)} ({finding.rule})"
+        yield f"{head}: {consequences if finding.classes else printable(finding.failure)} ({finding.rule})"
         return
     yield head + ("" if finding.is_certain else "; may be so, by a version or value that is left open")
     if finding.file:
-        yield plain(f"    in:       {finding.file}")
+        yield printable(f"    in:       {finding.file}")
     if finding.default:
-        yield plain(f"    default:  {finding.default}")
+        yield printable(f"    default:  {finding.default}")
     if finding.classes:
         cause = f" (cause: {finding.cause})" if finding.cause else ""
         yield f"    leads to: {consequences}{cause}"
-    yield plain(f"    how:      {finding.failure}")
-    yield plain(f"    set:      {finding.advice}")
-    yield plain(f"    source:   {finding.source} ({finding.rule})")
+    yield printable(f"    how:      {finding.failure}")
+    yield printable(f"    set:      {finding.advice}")
+    yield printable(f"    source:   {finding.source} ({finding.rule})")

@@ -45,19 +45,19 @@ class AirflowAccess:
         """Return the pipelines with an active DAG in Airflow, and whose runs the user may read."""
         ours = select(DagTag.dag_id).where(DagTag.name == TAG)
         promising = select(DagTag.dag_id).where(DagTag.name.in_([guarantee.value for guarantee in Guarantee]))
-        wanted = select(DagModel.dag_id).where(
+        query = select(DagModel.dag_id).where(
             DagModel.dag_id.in_(ours), DagModel.dag_id.in_(promising), DagModel.is_stale.is_(False)
         )
         with create_session() as session:
-            known = frozenset(session.scalars(wanted))
+            known = frozenset(session.scalars(query))
         return self.readable(user, known)
 
     @staticmethod
     def _permitted(method: str, user: Any, pipelines: Collection[str]) -> frozenset[str]:
         manager = get_auth_manager()
         # Airflow 3.1 knows no teams.
-        ask_for_teams = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
-        teams = ask_for_teams(list(pipelines)) if ask_for_teams is not None and pipelines else {}
+        teams_of = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
+        teams = teams_of(list(pipelines)) if teams_of is not None and pipelines else {}
         of_teams = {pipeline: {"team_name": name} for pipeline, name in teams.items() if name is not None}
         return frozenset(
             pipeline

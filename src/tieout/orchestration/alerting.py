@@ -85,9 +85,9 @@ def deliver(
             store.mark_sent(claimed[0])
             sent += 1
         else:
-            is_over = store.mark_failed(claimed[0], refusal.reason, is_permanent=refusal.is_permanent)
-            failed += not is_over
-            given_up += is_over
+            is_given_up = store.mark_failed(claimed[0], refusal.reason, is_permanent=refusal.is_permanent)
+            failed += not is_given_up
+            given_up += is_given_up
         _log_outcome(claimed[0], refusal)
     return DeliveryReport(sent, failed, given_up, store.pending_alerts(pipeline))
 

@@ -27,8 +27,8 @@ RUN_LIMIT: Final = timedelta(hours=3)
 ACTIVE: Final = ("queued", "running")
 """The states of an Airflow run that may still give a verdict."""
 
-NOT_ASKED: Final = "not asked"
-"""Stands for a run's state where Airflow was not asked for it."""
+NOT_QUERIED: Final = "not asked"
+"""The state of a run whose state was not queried."""
 
 NOT_JUDGING: Final = frozenset(
     {"description", "owner", "alerts", "schedule", "timezone", "active", "evidence_timeout", "match", "after"}
@@ -55,7 +55,7 @@ class AirflowRuns(Protocol):
     def state_of(self, pipeline: str, window: Window) -> str | None:
         """Return the state of the run whose logical date is the window's start, None where there is none.
 
-        `NOT_ASKED` where that would take too long.
+        `NOT_QUERIED` where that would take too long.
         """
 
 
@@ -186,7 +186,7 @@ def _airflow_reason(state: str | None, is_paused: bool | None) -> str:
     paused = "; the DAG is paused" if is_paused else ""
     if state is None:
         return f"Airflow has no run of it{paused}"
-    if state == NOT_ASKED:
+    if state == NOT_QUERIED:
         return f"older than those Airflow is asked about{paused}"
     if state == "success":
         return f"Airflow's run of it succeeded without judging it{paused}"

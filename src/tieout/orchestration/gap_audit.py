@@ -14,7 +14,15 @@ from pydantic import ValidationError
 from tieout import settings
 from tieout.contracts import Contract, load_contracts
 from tieout.model import Window
-from tieout.orchestration.auditing import ACTIVE, NOT_ASKED, Audited, Finding, findings_of, gaps_of, table_of
+from tieout.orchestration.auditing import (
+    ACTIVE,
+    NOT_QUERIED,
+    Audited,
+    Finding,
+    findings_of,
+    gaps_of,
+    table_of,
+)
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.operators import run_page
 from tieout.orchestration.timetable import timetable_of, windows_between
@@ -25,13 +33,13 @@ from tieout.store import GapsTold, OpenGap, Store
 MOST_WINDOWS: Final = 10_000
 """How many windows of a pipeline one audit compares, the latest ones: more than a year of hours."""
 
-MOST_ASKED: Final = 500
-"""For how many windows of a pipeline Airflow is asked why they have no verdict, the latest ones."""
+MOST_QUERIED: Final = 500
+"""How many windows without a verdict, the latest ones, have the state of their run queried per pipeline."""
 
 MOST_RETURNED: Final = 1_000
 """How many findings the task returns; its log and the alerts count all of them."""
 
-GONE_FOR: Final = timedelta(days=35)
+DELETED_CONTRACT_PERIOD: Final = timedelta(days=35)
 """How long after its last judged window a pipeline without a valid contract is still expected to be judged."""
 
 
@@ -58,7 +66,7 @@ class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untype
             audited = audited_of(store, contract, until)
             if audited is None:
                 continue
-            findings = findings_of(audited, _AskedOfAirflow(context["ti"], audited.expected), now)
+            findings = findings_of(audited, _AirflowRunStates(context["ti"], audited.expected), now)
             stored = _store_alerts(store, audited, findings, run_page(context))
             unjudged = sum(one.state in UNJUDGED for one in findings)
             emit([Measure("gauge", "windows_unjudged", unjudged, {"pipeline": contract.pipeline})])
@@ -75,7 +83,7 @@ class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untype
         return {
             "windows": count,
             "unjudged": sum(one.state in UNJUDGED for one in found),
-            "findings": [_plain(one) for one in found[:MOST_RETURNED]],
+            "findings": [_as_fields(one) for one in found[:MOST_RETURNED]],
         }
 
 
@@ -114,12 +122,12 @@ def audited_of(store: Store, contract: Contract, now: datetime) -> Audited | Non
     return Audited(contract, expected, judged, store.contract_versions(contract.pipeline))
 
 
-class _AskedOfAirflow:
-    """What Airflow knows about the runs of one pipeline, asked for the latest windows that need it."""
+class _AirflowRunStates:
+    """The states of a pipeline's Airflow runs, queried for the latest windows only."""
 
     def __init__(self, task: Any, expected: tuple[Window, ...]) -> None:
         self._task = task
-        self._since = expected[-MOST_ASKED:][0].start
+        self._since = expected[-MOST_QUERIED:][0].start
         self._is_paused: dict[str, bool | None] = {}
 
     def is_paused(self, pipeline: str) -> bool | None:
@@ -131,7 +139,7 @@ class _AskedOfAirflow:
     def state_of(self, pipeline: str, window: Window) -> str | None:
         """Return the state of the run whose logical date is the window's start."""
         if window.start < self._since:
-            return NOT_ASKED
+            return NOT_QUERIED
         of_window = {"dag_id": pipeline, "logical_dates": [window.start]}
         if not self._task.get_dr_count(**of_window):
             return None
@@ -147,7 +155,7 @@ def _audited_contracts(
     yield from ((contract, now) for contract in valid.values())
     for pipeline, (stored, judged_until) in store.last_contracts().items():
         if pipeline not in valid and (contract := _readable(stored)) is not None:
-            yield contract, min(now, judged_until + GONE_FOR)
+            yield contract, min(now, judged_until + DELETED_CONTRACT_PERIOD)
 
 
 def _readable(stored: Mapping[str, Any]) -> Contract | None:
@@ -167,7 +175,7 @@ def _store_alerts(store: Store, audited: Audited, findings: Iterable[Finding], p
     return store.store_gap_alerts(contract.pipeline, found, audited.expected[0].start, closed_alert)
 
 
-def _plain(finding: Finding) -> dict[str, str]:
+def _as_fields(finding: Finding) -> dict[str, str]:
     return {
         "pipeline": finding.pipeline,
         "start": finding.window.start.isoformat(),

@@ -56,7 +56,7 @@ class WindowOperator(WaitingOperator):
         run, params = context["dag_run"], context["params"]
         try:
             window = window_of(
-                wanted=(params.get("window_start"), params.get("window_end")),
+                requested=(params.get("window_start"), params.get("window_end")),
                 interval=(run.data_interval_start, run.data_interval_end),
             )
         except TieoutError as error:

@@ -54,7 +54,7 @@ class ReplayPlanSubmit(TieoutSparkSubmit):
             raise
         except TieoutError as error:
             raise AirflowFailException(str(error)) from error
-        words = {
+        options = {
             "--base-dir": contract.base_dir,
             "--run-id": run.run_id,
             "--statement": output_folder(run.pipeline, run.window.start),
@@ -65,7 +65,9 @@ class ReplayPlanSubmit(TieoutSparkSubmit):
         planned = self.submitted(
             context,
             contract,
-            lambda file: [str(w) for pair in {"--contract-json": file, **words}.items() for w in pair],
+            lambda file: [
+                str(part) for pair in {"--contract-json": file, **options}.items() for part in pair
+            ],
         )
         _refuse_empty(planned)
         return {**planned, "dag_id": run.pipeline, "dag_run_id": run.origin.dag_run_id}

@@ -50,22 +50,22 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
         return self.submitted(context, contract, lambda file: arguments(given, file, context))
 
     def submitted(
-        self, context: Mapping[str, Any], contract: Contract, words: Callable[[Path], list[str]]
+        self, context: Mapping[str, Any], contract: Contract, command_line: Callable[[Path], list[str]]
     ) -> dict[str, Any]:
         """Submit the application with a contract and return what it wrote.
 
         Args:
             context: Airflow's.
             contract: The contract, whose relative paths start where the evidence lies.
-            words: Gives the application's command line, given the file that holds the contract.
+            command_line: Returns the application's command line, given the file that holds the contract.
         """
-        works_here = self._known_master().startswith("local")
+        is_local = self._known_master().startswith("local")
         with tempfile.TemporaryDirectory(prefix="tieout-") as folder:
             file, result, handover = (
                 Path(folder) / name for name in ("contract.json", "result.json", "handover.json")
             )
             file.write_text(contract.to_json())
-            self.application_args = words(file)
+            self.application_args = command_line(file)
             secrets = {
                 settings.DATABASE_URL: settings.required_database_url(),
                 **connection_variables(contract.connections),
@@ -74,7 +74,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             variables = {
                 settings.RESULT_PATH: str(result),
                 settings.HANDOVER_PATH: str(handover),
-                **(_local_spark_variables(contract) if works_here else {}),
+                **(_local_spark_variables(contract) if is_local else {}),
             }
             if contract.connectors:
                 self.jars = ",".join(map(str, settings.jars(contract.connectors))) or None
@@ -108,8 +108,8 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
                 f"Airflow, or as the environment variable AIRFLOW_CONN_{self._conn_id.upper()}; {_UNREADABLE}"
             ) from None
         master: str = self._get_hook()._connection["master"]
-        means_yarn = "yarn" in (connection.host or "") or connection.conn_type == "yarn"
-        if master == "://" or not connection.host or (master == "yarn" and not means_yarn):
+        is_yarn = "yarn" in (connection.host or "") or connection.conn_type == "yarn"
+        if master == "://" or not connection.host or (master == "yarn" and not is_yarn):
             raise AirflowFailException(
                 f"the Spark connection {self._conn_id!r} names no master (found {master!r}); {_UNREADABLE}"
             )

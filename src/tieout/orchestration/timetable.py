@@ -64,12 +64,12 @@ class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airfl
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> WindowTimetable:
         """Return the timetable that `serialize` described."""
-        plain = CronDataIntervalTimetable.deserialize(data)
+        base = CronDataIntervalTimetable.deserialize(data)
         bounds = (
             None if data[name] is None else datetime.fromisoformat(data[name])
             for name in ("active_from", "active_until")
         )
-        return cls(data["expression"], plain._timezone, *bounds)
+        return cls(data["expression"], base._timezone, *bounds)
 
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
@@ -109,7 +109,7 @@ class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airfl
     def latest_window(self, until: datetime) -> Window:
         """Return the last window that ends at `until` or earlier, whether or not the contract was active then."""
         interval = super().infer_manual_data_interval(run_after=pendulum.instance(until))
-        return Window(_plain(interval.start), _plain(interval.end))
+        return Window(_utc(interval.start), _utc(interval.end))
 
 
 def timetable_of(contract: Contract) -> WindowTimetable | None:
@@ -133,9 +133,9 @@ def windows_between(timetable: WindowTimetable, since: datetime, until: datetime
     last = until if timetable.active_until is None else min(until, timetable.active_until)
     start, end = first.data_interval
     while end <= last:
-        yield Window(_plain(start), _plain(end))
+        yield Window(_utc(start), _utc(end))
         start, end = end, timetable._get_next(end)
 
 
-def _plain(moment: pendulum.DateTime) -> datetime:
+def _utc(moment: pendulum.DateTime) -> datetime:
     return datetime.fromtimestamp(moment.timestamp(), UTC)

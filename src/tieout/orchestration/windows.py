@@ -13,23 +13,23 @@ _HOW = "give both window_start and window_end (ISO 8601 with a time zone) when t
 
 def window_of(
     *,
-    wanted: tuple[str | None, str | None],
+    requested: tuple[str | None, str | None],
     interval: tuple[datetime | None, datetime | None],
 ) -> Window:
     """Return the window in the run's parameters, else the run's data interval.
 
-    >>> window_of(wanted=("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"), interval=(None, None)).end.hour
+    >>> window_of(requested=("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"), interval=(None, None)).end.hour
     11
 
     Args:
-        wanted: The parameters `window_start` and `window_end`; Airflow does not check their format.
+        requested: The parameters `window_start` and `window_end`; Airflow does not check their format.
         interval: The run's data interval; a run without a logical date has none.
 
     Raises:
         UsageError: where one of the two is missing, is no time, or the window is empty or reversed.
     """
     start, end = (
-        _time(name, text) for name, text in zip(("window_start", "window_end"), wanted, strict=True)
+        _time(name, text) for name, text in zip(("window_start", "window_end"), requested, strict=True)
     )
     if (start is None) != (end is None):
         given, missing = ("window_start", "window_end") if end is None else ("window_end", "window_start")

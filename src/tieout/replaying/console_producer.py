@@ -24,14 +24,14 @@ _NO_HEADER: Final = re.compile(r"[\r\n\t,:]")
 def lines_by_topic(records: Iterable[Record]) -> tuple[dict[str, list[str]], list[Record]]:
     """Return the lines for each topic, in the order of the records, and the records that no line can hold."""
     lines: dict[str, list[str]] = {}
-    left_out: list[Record] = []
+    without_line: list[Record] = []
     for record in records:
         line = line_of(record)
         if line is None:
-            left_out.append(record)
+            without_line.append(record)
         else:
             lines.setdefault(str(record.message.topic), []).append(line)
-    return lines, left_out
+    return lines, without_line
 
 
 def line_of(record: Record) -> str | None:

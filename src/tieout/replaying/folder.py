@@ -172,7 +172,7 @@ def write_console_lines(records: Iterable[Record], folder: Path) -> dict[str, st
 
     Records that no line can hold stay in `records.jsonl` alone and are counted under the key "".
     """
-    lines, left_out = console_producer.lines_by_topic(records)
+    lines, without_line = console_producer.lines_by_topic(records)
     commands = {}
     for number, (topic, text) in enumerate(sorted(lines.items()), start=1):
         name = f"produce-{number}.txt"
@@ -180,8 +180,10 @@ def write_console_lines(records: Iterable[Record], folder: Path) -> dict[str, st
         _write_lines(draft, text)
         draft.rename(folder / name)
         commands[name] = console_producer.command(topic, str(folder / name))
-    if left_out:
-        commands[""] = f"{len(left_out)} records do not fit into lines: publish them from {folder / RECORDS}"
+    if without_line:
+        commands[""] = (
+            f"{len(without_line)} records do not fit into lines: publish them from {folder / RECORDS}"
+        )
     return commands
 
 

@@ -98,8 +98,8 @@ def failure_alerts(
     if window is not None and list(failed) == ["check"]:
         return routed(contract, [_unchecked(dag_run_id)], window=window, run_id=None, page=page)
     lines = (
-        f"Airflow run {plain(dag_run_id)} gave no verdict, so nothing is known about this window.",
-        *(f"{plain(step)}: {plain(state)}" for step, state in failed.items()),
+        f"Airflow run {printable(dag_run_id)} gave no verdict, so nothing is known about this window.",
+        *(f"{printable(step)}: {printable(state)}" for step, state in failed.items()),
         "The log of the first of these steps says why.",
     )
     facts: dict[str, object] = {"failed": dict(failed)} | ({} if window else {"dag_run_id": dag_run_id})
@@ -109,7 +109,7 @@ def failure_alerts(
 
 def _unchecked(dag_run_id: str) -> Finding:
     lines = (
-        f"Airflow run {plain(dag_run_id)} judged the window, but its independent checks were not carried out.",
+        f"Airflow run {printable(dag_run_id)} judged the window, but its independent checks were not carried out.",
         "Without them no verdict counts. The log of the step check says why; clear it to try again.",
     )
     headline = "the checks could not be carried out"
@@ -184,10 +184,10 @@ def _finding(
     failed = [result for result in results if result.status != CheckStatus.PASS]
     counts = {**_counts(statement["classes"]), **_counts(statement["flags"])}
     lines = (
-        *(plain(reason) for reason in statement["reasons"][:MOST_REASONS]),
+        *(printable(reason) for reason in statement["reasons"][:MOST_REASONS]),
         *_more("reasons", statement["reasons"], MOST_REASONS),
         *(
-            [f"Counts: {', '.join(f'{plain(name)} {count}' for name, count in counts.items())}"]
+            [f"Counts: {', '.join(f'{printable(name)} {count}' for name, count in counts.items())}"]
             if counts
             else []
         ),
@@ -255,16 +255,16 @@ def _payload(
 ) -> dict[str, object]:
     """Return the payload for a receiver: a subject, a text for people, and the same in fields for programs."""
     when = f", {window.start:%Y-%m-%d %H:%M} to {window.end:%Y-%m-%d %H:%M} UTC" if window else ""
-    subject = plain(f"{contract.pipeline}: {finding.headline}{when}")
+    subject = printable(f"{contract.pipeline}: {finding.headline}{when}")
     promise = f"{contract.guarantee}, group {contract.group}" + (
         f", owner {contract.owner}" if contract.owner else ""
     )
     return {
         "subject": subject,
-        "text": bounded([plain(promise), *finding.lines]),
+        "text": bounded([printable(promise), *finding.lines]),
         "pipeline": contract.pipeline,
-        "group": plain(contract.group),
-        "owner": plain(contract.owner),
+        "group": printable(contract.group),
+        "owner": printable(contract.owner),
         "guarantee": contract.guarantee.value,
         "window": {"start": window.start.isoformat(), "end": window.end.isoformat()} if window else None,
         "run_id": run_id,
@@ -275,10 +275,10 @@ def _payload(
     }
 
 
-def plain(text: str, limit: int = LINE_LIMIT) -> str:
+def printable(text: str, limit: int = LINE_LIMIT) -> str:
     r"""Return one printable line: control and direction characters as escapes, cut at `limit` characters.
 
-    >>> plain("a\nb")
+    >>> printable("a\nb")
     'a\\u000ab'
     """
     shown = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text[: limit + 1])
@@ -291,9 +291,9 @@ def bounded(lines: Sequence[str], limit: int = TEXT_LIMIT) -> str:
     >>> bounded(["first", "a second, rather long one", "third"], limit=30)
     'first\n… and 2 more lines'
     """
-    whole = "\n".join(lines)
-    if len(whole) <= limit:
-        return whole
+    all_lines = "\n".join(lines)
+    if len(all_lines) <= limit:
+        return all_lines
     for kept in range(len(lines) - 1, 0, -1):
         text = "\n".join([*lines[:kept], f"… and {len(lines) - kept} more lines"])
         if len(text) <= limit:
@@ -316,7 +316,7 @@ def incident_line(incident: Mapping[str, Any], form: str | None = None) -> str:
     positions = "" if first is None else f", positions {_position(first)} to {_position(last)}"
     causes = [incident.get("locus"), incident.get("cause")]
     causes_text = ", ".join(cause for cause in causes if cause and cause != "unknown")
-    return plain(
+    return printable(
         f"{incident['class']}: {incident['breaks']}{place}{positions}"
         + (f" ({causes_text})" if causes_text else "")
     )
@@ -328,7 +328,7 @@ def _position(position: object) -> str:
 
 def _check_line(result: CheckResult) -> str:
     ended = "could not be carried out" if result.status == CheckStatus.ERROR else "failed"
-    return plain(
+    return printable(
         f"Check {result.rule} {ended} ({result.severity}): {result.observed}, expected {result.limit}"
     )
 

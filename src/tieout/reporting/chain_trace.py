@@ -12,7 +12,7 @@ from typing import Any
 
 from tieout.contracts.chains import hops_before
 from tieout.model import BreakClass
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.trace import LINE_LIMIT, TRACE_VERSION, TraceRequest, render_trace
 
 
@@ -23,7 +23,7 @@ class HopState(StrEnum):
     NOT_LOST = "not lost"
     NOT_JUDGED = "not judged"
     NOT_FOUND = "in no ledger"
-    NOT_ASKED = "not asked"
+    NOT_QUERIED = "not asked"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class HopTrace:
     def state(self) -> HopState:
         """Lost if one of its messages is lost; not lost only if each was judged."""
         if self.trace is None:
-            return HopState.NOT_ASKED
+            return HopState.NOT_QUERIED
         if not self.trace["messages"]:
             return HopState.NOT_FOUND
         judged = [message["judgement"] for message in self.trace["messages"]]
@@ -139,11 +139,11 @@ def render_chain(document: Mapping[str, Any]) -> str:
     hops = document["hops"]
     for number, hop in enumerate(hops, start=1):
         after = f", after {hop['after']}" if hop["after"] else ""
-        head = plain(f"hop {number} of {len(hops)}: {hop['pipeline']}{after}", LINE_LIMIT)
+        head = printable(f"hop {number} of {len(hops)}: {hop['pipeline']}{after}", LINE_LIMIT)
         body = (
-            plain(f"  {hop['note']}", LINE_LIMIT) + "\n"
+            printable(f"  {hop['note']}", LINE_LIMIT) + "\n"
             if hop["trace"] is None
             else render_trace(hop["trace"])
         )
         sections.append(f"{head}\n{body}")
-    return "\n".join(sections) + "\n" + plain(f"chain: {document['words']}", LINE_LIMIT) + "\n"
+    return "\n".join(sections) + "\n" + printable(f"chain: {document['words']}", LINE_LIMIT) + "\n"

@@ -9,7 +9,7 @@ from typing import Final
 
 from tieout.contracts import Contract
 from tieout.model import Alert, Severity, Window
-from tieout.reporting.alerts import bounded, plain
+from tieout.reporting.alerts import bounded, printable
 
 GAP: Final = "window_gap"
 """The kind of alerts about an open gap."""
@@ -62,17 +62,17 @@ def gap_alerts(contract: Contract, gap: Gap, page: str | None = None) -> tuple[A
     counts = ", ".join(f"{count} {state}" for state, count in sorted(gap.states.items()))
     details = sorted(gap.details.items(), key=lambda item: (-item[1], item[0]))
     lines = [
-        *(f"{count} x {plain(detail)}" for detail, count in details[:MOST_DETAILS]),
+        *(f"{count} x {printable(detail)}" for detail, count in details[:MOST_DETAILS]),
         *([f"… and {len(details) - MOST_DETAILS} more reasons"] if len(details) > MOST_DETAILS else []),
         "Backfill the pipeline's DAG over this time (docs/how-to/backfill-a-window.md).",
     ]
     noun = "window" if sum(gap.states.values()) == 1 else "windows"
     payload: dict[str, object] = {
-        "subject": plain(f"{contract.pipeline}: {counts} {noun}, {_span(gap.window)}"),
+        "subject": printable(f"{contract.pipeline}: {counts} {noun}, {_span(gap.window)}"),
         "text": bounded(lines),
         "pipeline": contract.pipeline,
-        "group": plain(contract.group),
-        "owner": plain(contract.owner),
+        "group": printable(contract.group),
+        "owner": printable(contract.owner),
         "guarantee": contract.guarantee.value,
         "window": {"start": gap.window.start.isoformat(), "end": gap.window.end.isoformat()},
         "run_id": None,
@@ -110,7 +110,7 @@ def closed_alert(opened: Alert) -> Alert:
     """Return the alert that says to the same receiver that the gap of `opened` is closed."""
     span = _span(opened.window) if opened.window else "at no known time"
     closed = {
-        "subject": plain(f"{opened.pipeline}: closed, every window was judged, {span}"),
+        "subject": printable(f"{opened.pipeline}: closed, every window was judged, {span}"),
         "text": f"Told before: {opened.payload.get('subject')}",
         "kind": GAP_CLOSED,
         "severity": Severity.INFO.value,

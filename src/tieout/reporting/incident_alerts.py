@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tieout.contracts import Contract, position_form
 from tieout.model import Alert, Severity, Window
-from tieout.reporting.alerts import AlertKind, Finding, incident_line, plain, routed
+from tieout.reporting.alerts import AlertKind, Finding, incident_line, printable, routed
 
 MOST_SINGLE: Final = 10
 """How many opened incidents get an alert each in one call; the others share one alert."""
@@ -88,7 +88,7 @@ def incident_alerts(
 
 def _about(news: IncidentNews, form: str | None) -> Finding:
     place = "" if news.topic is None else f" in {news.topic}-{news.partition}"
-    subject = plain(f"{news.class_name}, {news.breaks} broken{place}")
+    subject = printable(f"{news.class_name}, {news.breaks} broken{place}")
     if news.resolution is None:
         headline = f"BROKEN again: {subject}" if news.reopenings else f"BROKEN: {subject}"
     else:
@@ -110,11 +110,11 @@ def _about(news: IncidentNews, form: str | None) -> Finding:
         thread=news.thread,
         is_closing=news.resolution is not None,
         details={
-            "incident_id": plain(news.incident_id),
-            "incident_key": plain(news.thread),
+            "incident_id": printable(news.incident_id),
+            "incident_key": printable(news.thread),
             "state": "open" if news.resolution is None else "resolved",
             "resolution": news.resolution,
-            "class": plain(news.class_name),
+            "class": printable(news.class_name),
             "breaks": news.breaks,
         },
     )
@@ -131,9 +131,9 @@ def _lines(news: IncidentNews, form: str | None) -> list[str]:
         "locus": news.locus,
         "cause": news.cause,
     }
-    lines = [incident_line(incident, form), f"Incident {plain(news.incident_id)}"]
+    lines = [incident_line(incident, form), f"Incident {printable(news.incident_id)}"]
     if news.chain is not None:
-        lines.append(plain(f"Chain: {news.chain}"))
+        lines.append(printable(f"Chain: {news.chain}"))
     if news.resolution is not None:
         until = f" until {news.accepted_until:%Y-%m-%d %H:%M} UTC" if news.resolution == "accepted" else ""
         lines.insert(0, f"No longer open: {_RESOLVED.get(news.resolution, news.resolution)}{until}.")
@@ -145,9 +145,9 @@ def _about_further(further: Sequence[IncidentNews]) -> Finding:
     headline = f"BROKEN: {len(further)} more incidents with {breaks} broken"
     lines = (
         *(
-            f"{each.class_name}: {each.breaks}, incident {plain(each.incident_id)}"
+            f"{each.class_name}: {each.breaks}, incident {printable(each.incident_id)}"
             for each in further[:MOST_SINGLE]
         ),
     )
     facts = {"incidents": sorted(each.incident_id for each in further)}
-    return Finding(AlertKind.INCIDENTS, Severity.CRITICAL, headline, tuple(map(plain, lines)), facts)
+    return Finding(AlertKind.INCIDENTS, Severity.CRITICAL, headline, tuple(map(printable, lines)), facts)

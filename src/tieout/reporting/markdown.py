@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tieout.contracts import shown_position
 from tieout.model import CheckStatus
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.page import MEANINGS
 from tieout.reporting.sheet import Account, accounts, place_of
 from tieout.reporting.text import (
@@ -76,7 +76,7 @@ def code(value: object, *, in_table: bool = False, limit: int = 300) -> str:
     """
     if value is None or value == "":
         return "-"
-    text = plain(str(value), limit)
+    text = printable(str(value), limit)
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     fence = "`" * (longest + 1)
     padded = f" {text} " if longest or text != text.strip() else text

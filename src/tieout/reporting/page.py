@@ -15,7 +15,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tieout.contracts import shown_position
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.sheet import COUNTS, accounts, place_of
 
 INCIDENTS_SHOWN: Final = 500
@@ -64,16 +64,16 @@ def environment() -> Environment:
 
 
 def _words(name: str) -> str:
-    return plain(name.replace("_", " "))
+    return printable(name.replace("_", " "))
 
 
 def _line(value: object) -> str:
     """Return a value as one visible, bounded line; an empty one is a dash."""
-    return "-" if value is None else plain(str(value))
+    return "-" if value is None else printable(str(value))
 
 
 def _place(row: Mapping[str, Any]) -> str:
-    return plain(place_of(row["topic"], row["partition"]))
+    return printable(place_of(row["topic"], row["partition"]))
 
 
 def _evidence(evidence: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.markdown import code, incident_table, table
 from tieout.reporting.page import environment
 from tieout.reporting.period import is_consequence
@@ -25,7 +25,7 @@ _COLUMNS: Final = ("messages", "lost", "further_effects", "in_flight", "breaks")
 def period_text(document: Mapping[str, Any]) -> str:
     """Return the report as lines of text, ending in a newline."""
     period = document["period"]
-    head = plain(
+    head = printable(
         f"{document['verdict']}  {period['start']} to {period['end']}, from the {document['source']}"
     )
     sections = [[head], *(_text_of(entry) for entry in document["pipelines"])]
@@ -37,7 +37,7 @@ def period_text(document: Mapping[str, Any]) -> str:
 def nothing_judged(document: Mapping[str, Any]) -> str:
     """Return the sentence for a period without judged windows."""
     of = "" if document["pipeline"] is None else f" of {document['pipeline']}"
-    return plain(f"No window{of} was judged in this period.")
+    return printable(f"No window{of} was judged in this period.")
 
 
 def windows_line(entry: Mapping[str, Any]) -> str:
@@ -89,13 +89,13 @@ def _text_of(entry: Mapping[str, Any]) -> list[str]:
     ]
     gaps = [f"{gap['start']} to {gap['end']}" for gap in entry["not_judged"]]
     local, before = incidents_of(entry)
-    incidents = [plain(_incident(incident)) for incident in local[:INCIDENTS_SHOWN]]
-    consequences = [plain(_incident(incident)) for incident in before[:INCIDENTS_SHOWN]]
+    incidents = [printable(_incident(incident)) for incident in local[:INCIDENTS_SHOWN]]
+    consequences = [printable(_incident(incident)) for incident in before[:INCIDENTS_SHOWN]]
     sections = (
         ("Attention", warnings(entry)),
         ("Not judged", _cut(gaps, GAPS_SHOWN, len(gaps))),
         ("Sums", aligned(sums)),
-        ("Classes", aligned([[plain(name), str(count)] for name, count in entry["classes"].items()])),
+        ("Classes", aligned([[printable(name), str(count)] for name, count in entry["classes"].items()])),
         (
             "Open incidents",
             _cut(incidents, INCIDENTS_SHOWN, entry["incidents_total"] - entry["incidents_before"]),
@@ -104,7 +104,7 @@ def _text_of(entry: Mapping[str, Any]) -> list[str]:
     )
     guarantees = ", ".join(words(name) for name in entry["guarantees"])
     lines = [
-        plain(f"{entry['verdict']}  {entry['pipeline']}, group {entry['group']}, {guarantees}"),
+        printable(f"{entry['verdict']}  {entry['pipeline']}, group {entry['group']}, {guarantees}"),
         f"  Windows: {windows_line(entry)}",
         f"  Inputs: {entry['inputs_total']}; the digest of each stands in the report as JSON",
     ]

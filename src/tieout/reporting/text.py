@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tieout.contracts import shown_position
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.sheet import Account, Line, accounts, place_of
 
 COLUMNS_SHOWN: Final = 6
@@ -34,7 +34,7 @@ def render_text(statement: Mapping[str, Any]) -> str:
             "Not judged, by the ledger that would show it (statement.json names the columns)",
             not_judged_lines(statement["not_judged"]),
         ),
-        _section("Limits", [plain(limit) for limit in statement.get("limits", ())]),
+        _section("Limits", [printable(limit) for limit in statement.get("limits", ())]),
         _section("Coverage", _coverage(statement["coverage"])),
     )
     return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
@@ -43,9 +43,11 @@ def render_text(statement: Mapping[str, Any]) -> str:
 def _head(statement: Mapping[str, Any]) -> list[str]:
     window = statement["window"]
     return [
-        plain(f"{statement['verdict']}  {statement['pipeline']}"),
-        plain(f"{statement['guarantee']}, group {statement['group']}, {window['start']} to {window['end']}"),
-        *(["offsets " + plain(", ".join(ranges_of(statement)))] if "offsets" in window else []),
+        printable(f"{statement['verdict']}  {statement['pipeline']}"),
+        printable(
+            f"{statement['guarantee']}, group {statement['group']}, {window['start']} to {window['end']}"
+        ),
+        *(["offsets " + printable(", ".join(ranges_of(statement)))] if "offsets" in window else []),
     ]
 
 
@@ -62,7 +64,7 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def _reasons(statement: Mapping[str, Any]) -> list[str]:
-    return [plain(reason) for reason in statement["reasons"]]
+    return [printable(reason) for reason in statement["reasons"]]
 
 
 def _balance(statement: Mapping[str, Any]) -> list[str]:
@@ -70,7 +72,7 @@ def _balance(statement: Mapping[str, Any]) -> list[str]:
     sheet_accounts = accounts(statement)
     if not sheet_accounts:
         return ["no attempts, effects or log positions in this window"]
-    places = [plain(place_of(row["topic"], row["partition"]), 40) for row in statement["partitions"]]
+    places = [printable(place_of(row["topic"], row["partition"]), 40) for row in statement["partitions"]]
     shown = len(places) if len(places) <= COLUMNS_SHOWN else 0
     rows = [["", "total", *places[:shown]]]
     for account in sheet_accounts:
@@ -109,12 +111,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _counts(counted: Mapping[str, int]) -> list[str]:
-    return aligned([[plain(name), str(count)] for name, count in counted.items()]) if counted else []
+    return aligned([[printable(name), str(count)] for name, count in counted.items()]) if counted else []
 
 
 def _budgets(budgets: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
-        plain(f"{name}: {_ratio(budget['observed'])}, {_limit(budget['limit'])}")
+        printable(f"{name}: {_ratio(budget['observed'])}, {_limit(budget['limit'])}")
         for name, budget in budgets.items()
     ]
 
@@ -141,7 +143,7 @@ def incident_line(incident: Mapping[str, Any], form: str | None = None) -> str:
     first, last = (shown_position(incident[name], form) for name in ("first_position", "last_position"))
     positions = "" if first is None else f", positions {first} to {last}"
     place = place_of(incident["topic"], incident["partition"])
-    return plain(
+    return printable(
         f"{incident['breaks']} {incident['class']} in {place}{positions}; "
         f"at: {incident['locus']}; cause: {incident['cause']}"
     )
@@ -177,7 +179,7 @@ def not_judged_lines(entries: Sequence[Mapping[str, str]]) -> list[str]:
     by_ledger: dict[str, list[str]] = {}
     for entry in entries:
         by_ledger.setdefault(re.split(r"\W", entry["needs"], maxsplit=1)[0], []).append(entry["class"])
-    return [plain(f"{ledger}: {', '.join(classes)}") for ledger, classes in by_ledger.items()]
+    return [printable(f"{ledger}: {', '.join(classes)}") for ledger, classes in by_ledger.items()]
 
 
 def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -187,9 +189,9 @@ def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:
         stated_by = f" ({ledger_coverage['stated_by']})" if ledger_coverage.get("stated_by") else ""
         until = f"{ledger_coverage['complete_until'] or 'unknown'}{stated_by}"
         rows = f"{ledger_coverage['rows']} rows, {ledger_coverage['unparsed']} unreadable"
-        lines.append(plain(f"{ledger}: {covers}; complete until {until}; {rows}"))
+        lines.append(printable(f"{ledger}: {covers}; complete until {until}; {rows}"))
         notes = ledger_coverage["notes"]
-        lines += [_INDENT + plain(note) for note in notes[:NOTES_SHOWN]]
+        lines += [_INDENT + printable(note) for note in notes[:NOTES_SHOWN]]
         if len(notes) > NOTES_SHOWN:
             lines.append(f"{_INDENT}and {len(notes) - NOTES_SHOWN} more notes in statement.json")
     return lines

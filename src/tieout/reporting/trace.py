@@ -17,7 +17,7 @@ from typing import Any, Final
 from tieout.contracts import Contract, position_form, position_in, shown_position
 from tieout.contracts.times import format_time
 from tieout.model import POSITION_LEDGERS, Ledger, Window
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.sheet import place_of
 from tieout.reporting.stages import STAGES, Row, Stage, is_own, shown_row, step_words
 
@@ -293,7 +293,7 @@ def render_trace(document: Mapping[str, Any]) -> str:
     requested = document["asked"]
     if not document["messages"]:
         return (
-            plain(
+            printable(
                 f"no ledger of {document['pipeline']} has {requested['by']} {requested['value']}", LINE_LIMIT
             )
             + "\n"
@@ -314,7 +314,7 @@ def _message_lines(document: Mapping[str, Any], message: Mapping[str, Any]) -> l
     ]
     head = name if name is not None else ", ".join(places) or document["asked"]["value"]
     during = "no window given" if window is None else f"{window['start']} to {window['end']}"
-    lines = [plain(f"{head}  in {document['pipeline']}, group {document['group']}, {during}", LINE_LIMIT)]
+    lines = [printable(f"{head}  in {document['pipeline']}, group {document['group']}, {during}", LINE_LIMIT)]
     for stage in message["journey"]:
         lines += _stage_lines(stage)
     return lines + _judgement_lines(message["judgement"], has_window=window is not None)
@@ -356,5 +356,5 @@ def _judgement_lines(judgement: Mapping[str, Any] | None, *, has_window: bool) -
 
 
 def _line(name: str, at: str | None, words: str) -> str:
-    time = plain("-" if at is None else at, 60)
-    return plain(f"  {name:<{_WIDTH}}{time:<{_TIME_WIDTH}}{words}".rstrip(), LINE_LIMIT)
+    time = printable("-" if at is None else at, 60)
+    return printable(f"  {name:<{_WIDTH}}{time:<{_TIME_WIDTH}}{words}".rstrip(), LINE_LIMIT)

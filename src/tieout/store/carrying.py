@@ -140,11 +140,11 @@ def _effects(found: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
     rows = (found.get("evidence") or {}).get("delivered") or []
     if not 0 < len(rows) < _EVIDENCE_KEPT:
         return None
-    is_plain = all(
+    is_certain = all(
         row.get("outcome", "ok") == "ok" and row.get("transaction_state", "none") in ("none", "committed")
         for row in rows
     )
-    return list(rows) if is_plain else None
+    return list(rows) if is_certain else None
 
 
 def _copies_before(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]]) -> int | None:

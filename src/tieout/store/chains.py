@@ -31,7 +31,7 @@ IncidentKey = tuple[str, str]
 class EarlierIncident:
     """An incident of an earlier hop, and how many messages of a later incident it contains.
 
-    `is_told` says whether it, or one of a hop in between, has alerts of its own.
+    `has_alerts` says whether it, or one of a hop in between, has alerts of its own.
     """
 
     pipeline: str
@@ -39,7 +39,7 @@ class EarlierIncident:
     incident_id: str
     window: Window
     messages: int
-    is_told: bool
+    has_alerts: bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Origin:
     @property
     def is_alerted_before(self) -> bool:
         """Whether alerts of earlier hops cover all of its messages."""
-        return self.is_consequence and all(one.is_told for one in self.earlier)
+        return self.is_consequence and all(one.has_alerts for one in self.earlier)
 
     @property
     def words(self) -> str:
@@ -271,7 +271,7 @@ def _doubt_of(hop: _Hop, judged: Mapping[str, Any], window: str) -> str | None:
 def _earlier_incident(row: Mapping[str, Any]) -> EarlierIncident:
     window = Window(row["window_start"], row["window_end"])
     return EarlierIncident(
-        row["pipeline"], row["run_id"], row["incident_id"], window, row["messages"], bool(row["is_told"])
+        row["pipeline"], row["run_id"], row["incident_id"], window, row["messages"], bool(row["has_alerts"])
     )
 
 

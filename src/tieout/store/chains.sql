@@ -69,32 +69,32 @@ GROUP BY here.run_id, here.window_start, here.window_end, hop.depth
 ORDER BY here.run_id, hop.depth
 
 -- name: found_before
--- Each message at the earliest hop that has it; is_told if the incident of any hop has alerts of its own. A loss passes
--- through hops that never knew of the message; an output has to be the same at each hop in between (`rank`).
+-- Each message at the earliest hop that has it; has_alerts if the incident of any hop has alerts of its own. A loss
+-- passes through hops that never knew of the message; an output has to be the same at each hop in between (`rank`).
 WITH here AS MATERIALIZED (
     SELECT run_id, incident_id, class = 'LOST' AS is_lost, unnest(coalesce(earlier_ids, message_ids)) AS id
     FROM tieout.incident WHERE run_id = ANY(%(runs)s::uuid[]) AND class = ANY(%(classes)s::text[])
 ), before AS MATERIALIZED (
     SELECT counting.here_run_id, counting.depth, r.pipeline, r.run_id, r.window_start, r.window_end, i.incident_id,
-           i.severity = 'critical' AND jsonb_array_length(coalesce(r.contract -> 'alerts', '[]')) > 0 AS is_told,
+           i.severity = 'critical' AND jsonb_array_length(coalesce(r.contract -> 'alerts', '[]')) > 0 AS has_alerts,
            unnest(i.message_ids) AS id
     FROM unnest(%(here)s::uuid[], %(depths)s::bigint[], %(before)s::uuid[]) AS counting (here_run_id, depth, run_id)
     JOIN tieout.run r ON r.run_id = counting.run_id
     JOIN tieout.incident i ON i.run_id = r.run_id AND i.class = ANY(%(classes)s::text[])
 ), same AS (
     SELECT here.run_id AS here_run_id, here.incident_id AS here_incident_id, here.id, here.is_lost, before.depth,
-           before.pipeline, before.run_id, before.window_start, before.window_end, before.incident_id, before.is_told,
+           before.pipeline, before.run_id, before.window_start, before.window_end, before.incident_id, before.has_alerts,
            dense_rank() OVER (PARTITION BY here.run_id, here.incident_id, here.id ORDER BY before.depth) AS rank
     FROM here JOIN before ON before.here_run_id = here.run_id AND before.id = here.id
 ), earliest AS (
     SELECT DISTINCT ON (here_run_id, here_incident_id, id)
            here_run_id, here_incident_id, depth, pipeline, run_id, window_start, window_end, incident_id,
-           bool_or(is_told) OVER (PARTITION BY here_run_id, here_incident_id, id) AS is_told
+           bool_or(has_alerts) OVER (PARTITION BY here_run_id, here_incident_id, id) AS has_alerts
     FROM same WHERE is_lost OR rank = depth
     ORDER BY here_run_id, here_incident_id, id, depth DESC, window_start, incident_id
 )
 SELECT here_run_id, here_incident_id, pipeline, run_id, window_start, window_end, incident_id, count(*) AS messages,
-       bool_and(is_told) AS is_told
+       bool_and(has_alerts) AS has_alerts
 FROM earliest
 GROUP BY here_run_id, here_incident_id, depth, pipeline, run_id, window_start, window_end, incident_id
 ORDER BY here_run_id, here_incident_id, depth DESC, window_start, incident_id

@@ -11,7 +11,7 @@ from tieout.store.sql import queries
 RUNS_PER_BATCH: Final = 100
 """Deleting a run deletes its breaks, at most some thousands."""
 
-BREAKS_AT_ONCE: Final = 5_000
+BREAKS_PER_DELETE: Final = 5_000
 
 
 def delete_expired(
@@ -25,7 +25,7 @@ def delete_expired(
     deleted = []
     for query, before, limit in (
         ("delete_superseded_runs", superseded_before, RUNS_PER_BATCH),
-        ("delete_expired_breaks", breaks_before, BREAKS_AT_ONCE),
+        ("delete_expired_breaks", breaks_before, BREAKS_PER_DELETE),
     ):
         if before is not None:
             cursor.execute(queries()[query], {"before": before, "limit": limit})

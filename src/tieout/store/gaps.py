@@ -87,12 +87,12 @@ def store_alerts(
             updated += 1
         else:
             opened += outbox.enqueue(cursor, [replace(alert, dedup_key=_unused(cursor, alert))])
-    over = [
+    closed = [
         one
         for one in open_alerts.values()
         if one.window and one.window.end > since and not any(_is_same(one, gap) for gap in found)
     ]
-    return GapsTold(opened, updated, outbox.enqueue(cursor, map(closing, over)))
+    return GapsTold(opened, updated, outbox.enqueue(cursor, map(closing, closed)))
 
 
 def _is_same(alert: Alert, gap: OpenGap) -> bool:

@@ -286,10 +286,10 @@ def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]
     An open incident that an earlier hop has already is held back while alerts of that hop cover it; it stays news
     meanwhile.
     """
-    held: list[str] = []
+    held_back: list[str] = []
     to_alert: list[Life] = []
     while len(to_alert) < limit:
-        excluded = [*held, *(one.id for one in to_alert)]
+        excluded = [*held_back, *(one.id for one in to_alert)]
         cursor.execute(
             queries()["incident_news"],
             {"pipeline": pipeline, "limit": limit - len(to_alert), "held": excluded},
@@ -302,7 +302,7 @@ def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]
         for one in page:
             origin = origins.get((one.run_id, one.id)) if one.resolution is None else None
             if origin is not None and origin.is_alerted_before:
-                held.append(one.id)
+                held_back.append(one.id)
             else:
                 to_alert.append(one)
     return tuple(to_alert)

@@ -46,7 +46,7 @@ class _Sample:
 
     chain: Carrying
     followed: frozenset[str] = frozenset()
-    seen: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     severities: dict[str, Severity] = field(default_factory=dict)
     marks: dict[str, list[Mark]] = field(default_factory=dict)
     is_cut: bool = False
@@ -55,13 +55,13 @@ class _Sample:
         """Yield 20 breaks of each incident and all followed breaks; breaks without an incident are grouped by class."""
         for item in breaks:
             incident = item.get("incident_id") or f"class {item.get('class')}"
-            self.seen[incident] += 1
+            self.counts[incident] += 1
             severity = severity_of(item)
             if severity.rank >= self.severities.get(incident, Severity.INFO).rank:
                 self.severities[incident] = severity
             if (mark := self.chain.mark_of(item)) is not None:
                 self.marks.setdefault(incident, []).append(mark)
-            if self.seen[incident] <= BREAKS_PER_INCIDENT or stored_id(item) in self.followed:
+            if self.counts[incident] <= BREAKS_PER_INCIDENT or stored_id(item) in self.followed:
                 yield item
             else:
                 self.is_cut = True
@@ -138,9 +138,9 @@ def _write_findings(
         incident_row(run_id, item, sample.severities, _marks(item, sample)) for item in statement["incidents"]
     )
     _write(cursor, "write_incidents", incidents)
-    if sample.is_cut or sample.seen.total() < statement["breaks_total"]:
+    if sample.is_cut or sample.counts.total() < statement["breaks_total"]:
         cursor.execute(queries()["mark_truncated"], {"run_id": run_id})
-    cursor.execute(queries()["note_breaks_read"], {"run_id": run_id, "breaks_read": sample.seen.total()})
+    cursor.execute(queries()["note_breaks_read"], {"run_id": run_id, "breaks_read": sample.counts.total()})
 
 
 def _marks(item: Mapping[str, Any], sample: _Sample) -> tuple[str | None, str | None]:

@@ -98,14 +98,14 @@ class Reader:
     def windows(
         self,
         pipeline: str,
-        wanted: WindowFilter,
+        filter_by: WindowFilter,
         *,
         sort: str = "newest",
         after: Key | None = None,
         limit: int = 50,
     ) -> Page[RunSummary]:
         """Return a piece of a pipeline's current runs in one of `WINDOW_SORTS`, after the key of a row."""
-        filters = {"pipeline": pipeline, **vars(wanted)}
+        filters = {"pipeline": pipeline, **vars(filter_by)}
         return self._page(WINDOWS, filters, sort=sort, after=after, limit=limit)
 
     def runs_of_window(self, pipeline: str, window: Window, limit: int = 50) -> tuple[RunSummary, ...]:
@@ -131,14 +131,14 @@ class Reader:
     def incidents(
         self,
         pipeline: str,
-        wanted: IncidentFilter,
+        filter_by: IncidentFilter,
         *,
         sort: str = "oldest",
         after: Key | None = None,
         limit: int = 50,
     ) -> Page[views.WindowIncident]:
         """Return a piece of the incidents in a pipeline's current runs, in one of `INCIDENT_SORTS`."""
-        filters = {"pipeline": pipeline, **vars(wanted)}
+        filters = {"pipeline": pipeline, **vars(filter_by)}
         return self._page(INCIDENTS, filters, sort=sort, after=after, limit=limit)
 
     def incidents_of_run(self, run_id: str, limit: int = 50) -> tuple[views.WindowIncident, ...]:
@@ -202,14 +202,14 @@ class Reader:
     def breaks(
         self,
         run_id: str,
-        wanted: BreakFilter,
+        filter_by: BreakFilter,
         *,
         sort: str = "position",
         after: Key | None = None,
         limit: int = 50,
     ) -> Page[StoredBreak]:
         """Return a piece of a run's stored breaks in one of `BREAK_SORTS`."""
-        filters = {"run_id": checked_run_id(run_id), **vars(wanted)}
+        filters = {"run_id": checked_run_id(run_id), **vars(filter_by)}
         return self._page(BREAKS, filters, sort=sort, after=after, limit=limit)
 
     def traced(self, pipeline: str, handles: Sequence[str], limit: int = 20) -> views.Traced:

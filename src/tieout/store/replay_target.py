@@ -21,7 +21,7 @@ LEDGER: Final = "tieout_replayed"
 _PAGE: Final = 200
 
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))"
-_IS_THERE: Final = "SELECT to_regclass(%(name)s) IS NOT NULL AS is_there"
+_TABLE_EXISTS: Final = "SELECT to_regclass(%(name)s) IS NOT NULL AS is_there"
 _CREATE_LEDGER: Final = sql.SQL("""
 CREATE TABLE {ledger} (
     idempotence_key text PRIMARY KEY,
@@ -81,7 +81,7 @@ def _prepare(cursor: Cursor, names: Mapping[str, sql.Composable]) -> None:
     """Lock the ledger for this transaction, and create only what is missing: a role may lack the right to create."""
     cursor.execute(_LOCK, {"name": names["ledger"].as_string(cursor)})
     for part, statement in (("ledger", _CREATE_LEDGER), ("table", _CREATE_TABLE)):
-        cursor.execute(_IS_THERE, {"name": names[part].as_string(cursor)})
+        cursor.execute(_TABLE_EXISTS, {"name": names[part].as_string(cursor)})
         found = cursor.fetchone()
         if found is None or not found["is_there"]:
             cursor.execute(statement.format(**names))
@@ -119,6 +119,6 @@ def _names(table: str) -> dict[str, sql.Composable]:
 
 
 def _pages(records: Iterable[Record]) -> Iterator[list[Record]]:
-    rest = iter(records)
-    while page := list(islice(rest, _PAGE)):
+    remaining = iter(records)
+    while page := list(islice(remaining, _PAGE)):
         yield page

@@ -62,9 +62,9 @@ def create_app(
         access: Who may see and do what.
         clock: Gives the current time, to find due windows.
     """
-    asked = Depends(access.identify)
+    identified = Depends(access.identify)
 
-    def visited(request: Request, user: Any = asked) -> None:
+    def visited(request: Request, user: Any = identified) -> None:
         store = Store(database_url(), application_name="tieout-pages")
         request.state.tieout_visit = Visit(request, user, access, store, clock())
 

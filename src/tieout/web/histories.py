@@ -56,7 +56,7 @@ def plots_of(reader: Reader, pipeline: str, buckets: Buckets, ticks: Ticks) -> t
     return tuple(one for one in made if not one.is_empty)
 
 
-def ratio(part: int, whole_of: int) -> float | None:
+def ratio(part: int, total: int) -> float | None:
     """Return a share; 0/0 is 0, and None stands for an undefined share.
 
     >>> ratio(0, 0), ratio(1, 4), ratio(1, 0)
@@ -64,7 +64,7 @@ def ratio(part: int, whole_of: int) -> float | None:
     """
     if part == 0:
         return 0.0
-    return part / whole_of if whole_of > 0 else None
+    return part / total if total > 0 else None
 
 
 def whole(value: float) -> str:

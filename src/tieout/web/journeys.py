@@ -73,11 +73,11 @@ def journey_of(traced: TracedBreak, form: str | None = None) -> Journey:
     """
     broken = traced.broken
     rows = {ledger: found for ledger, found in broken.evidence.items() if _is_rows(found)}
-    is_whole = broken.class_name not in STANDING
+    is_of_message = broken.class_name not in STANDING
     coverage = {
         ledger: {"complete_until": None, "gap": None, **ledger_coverage}
         for ledger, ledger_coverage in traced.coverage.items()
-        if is_whole and ledger not in POSITION_LEDGERS
+        if is_of_message and ledger not in POSITION_LEDGERS
     }
     stages = journey(
         rows,

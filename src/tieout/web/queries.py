@@ -126,7 +126,7 @@ class WindowsQuery(ListQuery):
     sort: Literal["newest", "oldest"] = "newest"
 
     @property
-    def wanted(self) -> WindowFilter:
+    def row_filter(self) -> WindowFilter:
         """The filter for the store."""
         return WindowFilter(self.start, self.end, self.verdict)
 
@@ -146,7 +146,7 @@ class IncidentsQuery(ListQuery):
     sort: Literal["oldest", "newest", "largest"] = "oldest"
 
     @property
-    def wanted(self) -> IncidentFilter:
+    def row_filter(self) -> IncidentFilter:
         """The filter for the store."""
         return IncidentFilter(**self.model_dump(exclude={"after", "sort"}))
 
@@ -158,7 +158,7 @@ class TraceQuery(PageQuery):
     value: Text = ""
 
     @property
-    def asked(self) -> trace.TraceRequest | None:
+    def trace_request(self) -> trace.TraceRequest | None:
         """The requested message, or None before a request.
 
         Raises:
@@ -188,6 +188,6 @@ class BreaksQuery(ListQuery):
     sort: Literal["position", "class"] = "position"
 
     @property
-    def wanted(self) -> BreakFilter:
+    def row_filter(self) -> BreakFilter:
         """The filter for the store."""
         return BreakFilter(**self.model_dump(exclude={"after", "sort"}))

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tieout.contracts import shown_position
 from tieout.contracts.durations import format_duration
 from tieout.model import Verdict, Window
-from tieout.reporting.alerts import plain
+from tieout.reporting.alerts import printable
 from tieout.reporting.page import FILTERS
 from tieout.reporting.sheet import place_of
 from tieout.store.views import counted_verdict
@@ -140,7 +140,7 @@ def number(value: float | None) -> str:
 
 def place(topic: str | None, partition: int | None) -> str:
     """Return what a partition is called, as one visible line."""
-    return plain(place_of(topic, partition))
+    return printable(place_of(topic, partition))
 
 
 def span(value: timedelta) -> str:

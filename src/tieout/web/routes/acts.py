@@ -43,7 +43,7 @@ def act_on_incident(
         if reader.incident(str(run_id), incident_id) is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "No incident of that id is stored with that run.")
     _act(visit, run, act, incident_id, reason=reason, days=days)
-    return _back(visit.links.page("incident", {"id": incident_id}, run_id=run_id))
+    return _redirect(visit.links.page("incident", {"id": incident_id}, run_id=run_id))
 
 
 @router.post("/pipelines/{pipeline}/silence")
@@ -54,7 +54,7 @@ def silence_pipeline(
     visit.require_write(pipeline)
     until = visit.now + timedelta(days=days)
     visit.store.silence(pipeline, who=visit.access.name(visit.user), reason=reason, until=until)
-    return _back(visit.links.page("pipeline", pipeline=pipeline))
+    return _redirect(visit.links.page("pipeline", pipeline=pipeline))
 
 
 def _act(visit: Visit, run: Run, act: Act, incident_id: str, *, reason: str, days: int) -> None:
@@ -72,5 +72,5 @@ def _act(visit: Visit, run: Run, act: Act, incident_id: str, *, reason: str, day
         store.silence(run.pipeline, who=who, reason=reason, until=until, incident_id=incident_id)
 
 
-def _back(address: str) -> RedirectResponse:
+def _redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)

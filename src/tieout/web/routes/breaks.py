@@ -26,7 +26,7 @@ def breaks(visit: VisitDep, run_id: RunId, query: Annotated[BreaksQuery, Query()
     """Return a page of a run's stored breaks."""
     run = _readable_run(visit, str(run_id))
     with visit.reading() as reader:
-        page = reader.breaks(str(run_id), query.wanted, sort=query.sort, after=query.key, limit=SHOWN)
+        page = reader.breaks(str(run_id), query.row_filter, sort=query.sort, after=query.key, limit=SHOWN)
     return visit.page(
         "breaks.html.j2",
         run=run,
@@ -45,7 +45,7 @@ def breaks_csv(visit: VisitDep, run_id: RunId, query: Annotated[BreaksQuery, Que
 
     def piece(after: Key | None) -> Page[StoredBreak]:
         with visit.reading() as reader:
-            return reader.breaks(str(run_id), query.wanted, sort=query.sort, after=after, limit=PIECE)
+            return reader.breaks(str(run_id), query.row_filter, sort=query.sort, after=after, limit=PIECE)
 
     return csv_response(f"breaks_{run_id}", piece, _columns)
 

@@ -24,11 +24,11 @@ _LOADED: Final = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
-_LEFT_OUT: Final = re.compile(r"<footer\b.*?</footer>", re.DOTALL | re.IGNORECASE)
+_REMOVED: Final = re.compile(r"<footer\b.*?</footer>", re.DOTALL | re.IGNORECASE)
 _LINKS: Final = re.compile(r"""<a\b[^>]*href=["'](?!#)[^>]*>(?P<text>.*?)</a>""", re.DOTALL | re.IGNORECASE)
 """Links to other pages of the site, which are not served, and to other sites."""
 _SIGNS: Final = re.compile(r"<i\b[^>]*\bfa-(?P<sign>check-circle|times|exclamation-triangle)\b[^>]*>\s*</i>")
-_WORDS: Final = {"check-circle": "pass", "times": "fail", "exclamation-triangle": "error"}
+_ICON_WORDS: Final = {"check-circle": "pass", "times": "fail", "exclamation-triangle": "error"}
 """Words for the icons, whose font is not loaded."""
 
 router = APIRouter()
@@ -55,6 +55,6 @@ def data_docs(visit: VisitDep, run_id: RunId) -> HTMLResponse:
 
 def _readable(text: str) -> str:
     """Return the library's page without remote content and links, with icons as words."""
-    text = _LEFT_OUT.sub("", _LOADED.sub("", text))
+    text = _REMOVED.sub("", _LOADED.sub("", text))
     text = _LINKS.sub(lambda found: found["text"], text)
-    return _SIGNS.sub(lambda found: _WORDS[found["sign"]], text)
+    return _SIGNS.sub(lambda found: _ICON_WORDS[found["sign"]], text)

@@ -25,8 +25,8 @@ def health(visit: VisitDep, query: Annotated[PipelinesQuery, Query()]) -> HTMLRe
     scheduled = visit.access.scheduled(visit.user)
     with visit.reading() as reader:
         known = sorted(scheduled | visit.access.readable(visit.user, reader.pipelines()))
-        wanted = [one for one in known if query.name.casefold() in one and one > query.after]
-        shown = wanted[:PIPELINES_SHOWN]
+        matching = [one for one in known if query.name.casefold() in one and one > query.after]
+        shown = matching[:PIPELINES_SHOWN]
         found = health_of(reader, reader.heads(shown), buckets, visit.now)
         hops = hop_lines(visit, reader, [one.head.pipeline for one in found])
     return visit.page(
@@ -37,6 +37,6 @@ def health(visit: VisitDep, query: Annotated[PipelinesQuery, Query()]) -> HTMLRe
         found=found,
         hops=hops,
         never_judged=sorted(set(shown) - {one.head.pipeline for one in found}),
-        following=shown[-1] if len(wanted) > len(shown) else None,
+        following=shown[-1] if len(matching) > len(shown) else None,
         total=len(known),
     )

@@ -44,7 +44,7 @@ def incidents(
     """Return a page of the incidents in a pipeline's current runs."""
     visit.require_read(pipeline)
     with visit.reading() as reader:
-        page = reader.incidents(pipeline, query.wanted, sort=query.sort, after=query.key, limit=SHOWN)
+        page = reader.incidents(pipeline, query.row_filter, sort=query.sort, after=query.key, limit=SHOWN)
         origins = origins_shown(visit, reader, pipeline, [one.run_id for one in page.rows])
         form = form_of(reader, pipeline)
     return visit.page(
@@ -68,7 +68,7 @@ def incidents_csv(
 
     def piece(after: Key | None) -> Page[WindowIncident]:
         with visit.reading() as reader:
-            return reader.incidents(pipeline, query.wanted, sort=query.sort, after=after, limit=PIECE)
+            return reader.incidents(pipeline, query.row_filter, sort=query.sort, after=after, limit=PIECE)
 
     return csv_response(f"{pipeline}_incidents", piece, _columns)
 
@@ -97,12 +97,12 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
         history=history,
         origin=origins.get((str(run_id), incident_id)),
         is_replayable=found.incident.class_name in REPLAYABLE,
-        lacks_bodies=found.incident.class_name == BreakClass.LOST and not _names_bodies(run.contract),
+        lacks_bodies=found.incident.class_name == BreakClass.LOST and not _has_body_source(run.contract),
         may_write=visit.may_write(run.pipeline),
     )
 
 
-def _names_bodies(contract: Mapping[str, Any]) -> bool:
+def _has_body_source(contract: Mapping[str, Any]) -> bool:
     """Return whether a stored contract says where the bodies of lost messages are."""
     return bool((contract.get("replay") or {}).get("value"))
 

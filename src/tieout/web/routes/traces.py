@@ -30,12 +30,12 @@ router = APIRouter()
 def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, Query()]) -> HTMLResponse:
     """Return the breaks of a pipeline that show a message, each with its path; without a value, only the form."""
     visit.require_read(pipeline)
-    asked = query.asked
-    if asked is None:
-        return visit.page("trace.html.j2", pipeline=pipeline, query=query, asked=None)
+    request = query.trace_request
+    if request is None:
+        return visit.page("trace.html.j2", pipeline=pipeline, query=query, trace_request=None)
     with visit.reading() as reader:
-        found = reader.traced(pipeline, _handles(asked), SHOWN)
-        place = asked.position
+        found = reader.traced(pipeline, _handles(request), SHOWN)
+        place = request.position
         judged = reader.judged_at(pipeline, *place) if place else ()
         around = reader.incidents_at([run.run_id for run in judged], *place) if place else ()
         known = [one.window for one in found.breaks] + [run.window for run in judged]
@@ -43,7 +43,7 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, 
         chain = hops_of(visit, reader, pipeline) if place is None else (pipeline,)
         readable = visit.access.readable(visit.user, chain)
         hops = [
-            (name, reader.traced(name, _handles(asked), HOP_BREAKS) if name in readable else None)
+            (name, reader.traced(name, _handles(request), HOP_BREAKS) if name in readable else None)
             for name in (chain if len(chain) > 1 else ())
         ]
         origins = {
@@ -59,7 +59,7 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, 
         "trace.html.j2",
         pipeline=pipeline,
         query=query,
-        asked=asked,
+        trace_request=request,
         found=[(one, journey_of(one, form)) for one in found.breaks],
         total=found.total,
         bound=TRACED_AT_MOST,
@@ -69,14 +69,16 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, 
         around=around,
         form=form,
         width=WIDTH,
-        command=_command(asked, window),
+        command=_command(request, window),
     )
 
 
-def _handles(asked: TraceRequest) -> tuple[str, ...]:
-    if asked.position is not None:
-        return position_handles(*asked.position)
-    return key_handles(asked.digests()) if asked.by is RequestedBy.KEY else message_id_handles(asked.value)
+def _handles(request: TraceRequest) -> tuple[str, ...]:
+    if request.position is not None:
+        return position_handles(*request.position)
+    return (
+        key_handles(request.digests()) if request.by is RequestedBy.KEY else message_id_handles(request.value)
+    )
 
 
 def _window_of(reader: Reader, pipeline: str, known: list[Window]) -> Window | None:
@@ -85,15 +87,15 @@ def _window_of(reader: Reader, pipeline: str, known: list[Window]) -> Window | N
     return next(iter((*known, *(head.window for head in heads))), None)
 
 
-def _command(asked: TraceRequest, window: Window | None) -> str:
+def _command(request: TraceRequest, window: Window | None) -> str:
     """Return the shell command that traces the message in the ledgers themselves."""
     options = {RequestedBy.KEY: ["--key"], RequestedBy.MESSAGE_ID: ["--id"], RequestedBy.POSITION: []}[
-        asked.by
+        request.by
     ]
     time = [] if window is None else ["--from", iso(window.start), "--to", iso(window.end)]
-    return shlex.join(["tieout", "trace", "CONTRACT.yml", *_given(options, asked.value), *time])
+    return shlex.join(["tieout", "trace", "CONTRACT.yml", *_option_arguments(options, request.value), *time])
 
 
-def _given(options: list[str], value: str) -> list[str]:
+def _option_arguments(options: list[str], value: str) -> list[str]:
     """Return an option and its value as one argument, so that a value with a leading dash is not an option."""
     return [f"{options[0]}={value}"] if options else [value]

@@ -39,7 +39,7 @@ def windows(visit: VisitDep, pipeline: PipelineName, query: Annotated[WindowsQue
     """Return a page of a pipeline's windows, each with its current run."""
     visit.require_read(pipeline)
     with visit.reading() as reader:
-        page = reader.windows(pipeline, query.wanted, sort=query.sort, after=query.key, limit=SHOWN)
+        page = reader.windows(pipeline, query.row_filter, sort=query.sort, after=query.key, limit=SHOWN)
     return visit.page("windows.html.j2", pipeline=pipeline, query=query, page=page)
 
 
@@ -50,7 +50,7 @@ def windows_csv(visit: VisitDep, pipeline: PipelineName, query: Annotated[Window
 
     def piece(after: Key | None) -> Page[RunSummary]:
         with visit.reading() as reader:
-            return reader.windows(pipeline, query.wanted, sort=query.sort, after=after, limit=PIECE)
+            return reader.windows(pipeline, query.row_filter, sort=query.sort, after=after, limit=PIECE)
 
     return csv_response(f"{pipeline}_windows", piece, _columns)
 
