@@ -114,7 +114,7 @@ def gap_alerts(store: Store) -> list[tuple[str, str]]:
         return [(kind, f"{start:%H}-{end:%H}") for kind, start, end in cursor.fetchall()]
 
 
-def test_every_way_to_skip_a_window_is_found_told_once_and_closed(
+def test_every_way_to_skip_a_window_is_found_reported_once_and_closed(
     audit: DAG, store: Store, contract: Contract, airflow_runs: Any
 ) -> None:
     """The numbers are those of docs/reference/gap-audit.md; each window was skipped in another way.

@@ -130,7 +130,7 @@ def test_a_run_fails_by_its_verdict_alone(dag: DAG, around: Surroundings, verdic
     assert around.deliveries == ["orders"]
 
 
-def test_a_dead_job_fails_the_run_and_is_told(dag: DAG, around: Surroundings) -> None:
+def test_a_dead_job_fails_the_run_and_is_reported(dag: DAG, around: Surroundings) -> None:
     """The alert says which steps did not succeed; the run has no verdict and is failed."""
     around.job_error = AirflowFailException("the job died")
 
@@ -180,7 +180,7 @@ def test_a_run_on_a_tick_judges_the_window_that_starts_there(dag: DAG, around: S
     assert '"pipeline":"orders"' in given["contract"]
 
 
-def test_a_run_without_a_logical_date_is_refused_and_told(dag: DAG, around: Surroundings) -> None:
+def test_a_run_without_a_logical_date_is_refused_and_reported(dag: DAG, around: Surroundings) -> None:
     """It has no data interval, and nothing before the refusal needed one."""
     states = ended(dag, logical_date=None)
 

@@ -97,7 +97,7 @@ def test_a_hop_goes_on_where_it_waited_in_vain(hops: Hops, hasty: datetime, pipe
     assert hops.origin(pipeline).startswith(f"could not tell whether {AFTER[pipeline]} lost them: {unjudged}")
 
 
-def test_each_loss_is_told_once(hops: Hops, layout: Layout) -> None:
+def test_each_loss_is_reported_once(hops: Hops, layout: Layout) -> None:
     """By the hop that lost it; by a later one where nobody knows of the hop before, which the alert says."""
     bodies = [str(alert["body"]) for alert in receiver.received(layout.alerts)]
     lost = [body for body in bodies if "LOST" in body]

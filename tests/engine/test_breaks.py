@@ -90,7 +90,7 @@ def _in_order(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 30, 59, 60, 61])
-def test_the_first_are_told_apart(shape: Shape, most: int) -> None:
+def test_the_first_breaks_are_distinguished(shape: Shape, most: int) -> None:
     """Also where what they are ordered by is null, or the same."""
     found = _packed(shape, 60, most)
     every = sorted(_rows([file for files in found.values() for file in files]), key=_in_order)
@@ -99,7 +99,7 @@ def test_the_first_are_told_apart(shape: Shape, most: int) -> None:
     assert len(every) == 60
 
 
-def test_those_that_stand_by_themselves_are_told_apart(shape: Shape) -> None:
+def test_breaks_without_a_message_are_distinguished(shape: Shape) -> None:
     """One in six of these is of an order."""
     found = _packed(shape, 60, 100)
     standing = [row for part, files in found.items() if part.is_non_message for row in _rows(files)]
@@ -140,7 +140,7 @@ def narrow_driver(spark: SparkSession) -> Iterator[SparkSession]:
         conf.set("spark.driver.maxResultSize", before)
 
 
-def test_the_driver_is_told_of_no_more_breaks_than_are_kept(
+def test_the_driver_gets_no_more_breaks_than_are_kept(
     narrow_driver: SparkSession, shape: Shape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part of the first of each bucket, in their order, whatever else the buckets found."""

@@ -91,7 +91,7 @@ def test_each_order_is_looked_at(spark: SparkSession) -> None:
     assert _doubted(rows.limit(0)) == set()
 
 
-def test_of_many_groups_in_doubt_none_is_told_apart(
+def test_many_groups_in_doubt_are_not_distinguished(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then all rows are in doubt."""

@@ -42,7 +42,7 @@ def scope(spark: SparkSession) -> Scope:
     )
 
 
-def test_ids_that_are_no_utf8_are_told_apart(scope: Scope) -> None:
+def test_ids_that_are_no_utf8_are_distinguished(scope: Scope) -> None:
     """Two ids that are no text stay two messages, and end no run."""
     judged = judged_by(scope)
     numbers = numbers_of(suspected(scope, judged.tables), judged.tables)

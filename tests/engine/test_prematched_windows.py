@@ -159,7 +159,7 @@ def test_an_output_without_positions_is_prematched_as_well(
     assert told == [f"leaving out all but {left} rows, which are judged"]
 
 
-def test_an_error_while_comparing_is_told(
+def test_an_error_while_comparing_is_reported(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file with a spoilt page ends the comparison; that is a step of its own, and then every row is matched.

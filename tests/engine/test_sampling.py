@@ -98,7 +98,9 @@ def test_a_look_is_bounded(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_looked_at_is_told(tmp_path: Path, make: Callable[[Path], object], told: str) -> None:
+def test_what_cannot_be_sampled_is_reported(
+    tmp_path: Path, make: Callable[[Path], object], told: str
+) -> None:
     """With the option that named it, and what to give instead."""
     make(tmp_path)
 
@@ -147,7 +149,7 @@ def test_packed_files_and_other_separators_are_looked_at(tmp_path: Path) -> None
     assert "processed_at: timestamp_millis(cast(written_ms as bigint))" in made.text
 
 
-def test_line_breaks_in_csv_are_told_before_they_are_judged(tmp_path: Path) -> None:
+def test_line_breaks_in_csv_are_reported_before_they_are_judged(tmp_path: Path) -> None:
     """They can be looked at here, and cannot be read there."""
     (tmp_path / "out.csv").write_text('id,text\na,"x\ny"\n')
 

@@ -44,7 +44,7 @@ def test_an_error_in_an_expression_is_raised_and_not_printed(
     assert capfd.readouterr().err == ""
 
 
-def test_a_full_disk_is_told_as_one(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_as_such(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Spark's own files lie, and what to do; no file of the evidence is to blame, or left out for it."""
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/full")
     failing = spark.range(1).select(F.raise_error(F.lit("java.io.IOException: No space left on device")))
@@ -80,7 +80,7 @@ def test_a_bundle_without_space_names_its_own_folder(
     assert str(told.value) == f"no space left on the device of {tmp_path}"
 
 
-def test_a_java_machine_without_memory_is_told_as_one(
+def test_a_java_machine_without_memory_is_reported_as_such(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever failed first: the task on a record that unpacks to more, or a call to the machine that ended of it."""

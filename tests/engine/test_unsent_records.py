@@ -67,7 +67,7 @@ def test_offsets_without_a_record_are_records_that_are_missing() -> None:
     )
 
 
-def test_offsets_that_may_be_markers_are_told() -> None:
+def test_offsets_that_may_be_markers_are_reported() -> None:
     """They keep nothing from covering, and the statement says that nothing else would be seen there."""
     markers = {"topic": "orders", "partition": 0, "unsent": 0, "unshown": 0, "supposed": 4}
     scope = _shown(_scope(), markers)

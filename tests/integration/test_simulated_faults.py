@@ -73,7 +73,7 @@ def test_every_break_lies_where_its_fault_struck(found: Score) -> None:
     assert found.loci.differences == []
 
 
-def test_no_cause_is_told_wrongly(found: Score) -> None:
+def test_no_cause_is_wrong(found: Score) -> None:
     """A cause may be left open, and none may be guessed; most are told."""
     wrong = {cause: line for cause, line in found.causes.lines.items() if line.precision != 1}
     assert wrong == {}

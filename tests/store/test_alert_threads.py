@@ -44,7 +44,7 @@ def test_later_news_takes_the_place_of_what_waits(store: Store, store_url: str) 
     assert _statuses(store_url) == {"a": "superseded", **waiting}
 
 
-def test_the_end_is_told_only_where_the_beginning_was(store: Store, store_url: str) -> None:
+def test_the_end_is_reported_only_where_the_beginning_was(store: Store, store_url: str) -> None:
     """Not to a receiver that never heard of it, nor is the beginning told any more."""
     store.enqueue([_threaded("open"), _threaded("open slack", to="slack")])
     (hook, _) = store.claim_alerts(2, _MINUTE)
@@ -74,7 +74,7 @@ def contract() -> Any:
     return contract_of("exactly_once", alerts=ROUTES)
 
 
-def test_an_incident_is_told_once_updated_and_ended(store: Store, contract: Any) -> None:
+def test_an_incident_is_reported_once_updated_and_ended(store: Store, contract: Any) -> None:
     """The same again is no news; growing twofold, ending and coming back are."""
     _publish(store, 1, [one_break(1)], contract)
     assert enqueue_incident_alerts(store) == 1

@@ -95,7 +95,7 @@ def test_a_hop_in_between_that_never_knew_of_it_hides_nothing(store: Store) -> N
     assert origin.is_alerted_before
 
 
-def test_what_was_lost_here_is_told_beside_what_was_lost_before(store: Store, store_url: str) -> None:
+def test_what_was_lost_here_is_reported_beside_what_was_lost_before(store: Store, store_url: str) -> None:
     """An incident of both is told: one of its messages was lost nowhere else."""
     _publish(store, 1, "enrich", ["m-1", "m-2"])
     name = _publish(store, 2, "route", ["m-1", "m-2", "m-3"], after="enrich")
@@ -145,7 +145,7 @@ _DOUBTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("before", "here", "doubt"), _DOUBTS)
-def test_what_cannot_be_told_is_said_and_told(
+def test_an_unknown_origin_is_reported_and_alerted(
     store: Store, store_url: str, before: dict[str, Any], here: dict[str, Any], doubt: str
 ) -> None:
     """Nothing is held back on a guess."""
@@ -200,7 +200,7 @@ def test_windows_of_the_hop_before_may_be_longer_shorter_and_earlier(store: Stor
 
 
 @pytest.mark.parametrize("quiet", [{"terms": {"alerts": []}}, {"severity": "warning"}])
-def test_a_loss_of_which_no_alert_tells_at_the_hop_before_is_told_here(
+def test_a_loss_without_an_alert_at_the_hop_before_is_alerted_here(
     store: Store, store_url: str, quiet: dict[str, Any]
 ) -> None:
     """Where it has no routes, or its guarantee does not mind the loss."""
@@ -212,7 +212,7 @@ def test_a_loss_of_which_no_alert_tells_at_the_hop_before_is_told_here(
     assert _told(store_url) == [("route", "BROKEN: LOST")]
 
 
-def test_what_the_hop_before_repaired_is_told_here_only_if_it_is_still_lost(
+def test_what_the_hop_before_repaired_is_reported_here_only_if_it_is_still_lost(
     store: Store, store_url: str
 ) -> None:
     """A replay passes hop by hop: the later hop is judged again before anything is said of it."""
@@ -230,7 +230,7 @@ def test_what_the_hop_before_repaired_is_told_here_only_if_it_is_still_lost(
     assert _told(store_url) == [("route", "BROKEN: LOST")]
 
 
-def test_what_is_held_back_and_comes_after_all_is_never_told(store: Store, store_url: str) -> None:
+def test_what_is_held_back_and_resolved_is_never_alerted(store: Store, store_url: str) -> None:
     """Its end is told only where its beginning was."""
     _publish(store, 1, "enrich", ["m-1"])
     _publish(store, 2, "route", ["m-1"], after="enrich")
@@ -242,7 +242,7 @@ def test_what_is_held_back_and_comes_after_all_is_never_told(store: Store, store
     assert store.incident_news("route") == ()
 
 
-def test_incidents_that_are_held_back_keep_no_other_from_being_told(store: Store) -> None:
+def test_incidents_that_are_held_back_keep_no_other_from_being_alerted(store: Store) -> None:
     """However many they are."""
     for hour in range(5):
         window = (f"2026-11-20T{hour:02d}:00:00+00:00", f"2026-11-20T{hour + 1:02d}:00:00+00:00")

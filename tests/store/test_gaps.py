@@ -55,7 +55,7 @@ def sent(store: Store) -> list[tuple[str, str, str]]:
     return [(one.alert.kind, one.alert.to, str(one.alert.payload["subject"])) for one in claimed]
 
 
-def test_a_gap_is_told_once_to_everybody_who_wants_it(store: Store, contract: Contract) -> None:
+def test_a_gap_is_reported_once_to_everybody_who_wants_it(store: Store, contract: Contract) -> None:
     """However often it is found and however it grows, and a stale one to those who want warnings."""
     assert told(store, gap(contract, 0, 1)) == GapsTold(2, 0, 0)
     assert [(kind, to) for kind, to, _ in sent(store)] == [("window_gap", "webhook"), ("window_gap", "slack")]
@@ -76,7 +76,7 @@ def test_what_still_waits_goes_out_as_it_is_now(store: Store, contract: Contract
     assert subject == "orders: 12 missing windows, 2026-11-20 10:00 to 2026-11-20 22:00 UTC"
 
 
-def test_a_closed_gap_is_told_to_whom_it_was_told_open(store: Store, contract: Contract) -> None:
+def test_a_closed_gap_is_reported_to_whom_it_was_reported_open(store: Store, contract: Contract) -> None:
     """Once, with the lowest severity, and with the whole span that it had."""
     told(store, gap(contract, 0, 1))
     told(store, gap(contract, 0, 3))
@@ -94,7 +94,7 @@ def test_a_closed_gap_is_told_to_whom_it_was_told_open(store: Store, contract: C
     ]
 
 
-def test_a_gap_that_opens_again_is_told_again(store: Store, contract: Contract) -> None:
+def test_a_gap_that_opens_again_is_reported_again(store: Store, contract: Contract) -> None:
     """It is other news than the one that was closed."""
     for _ in range(2):
         assert told(store, gap(contract, 0, 1)) == GapsTold(2, 0, 0)

@@ -304,7 +304,7 @@ def test_a_statement_with_more_breaks_than_it_shows_resolves_nothing_it_did_not_
     assert _break_state(store) == ("open", None, "LOST")
 
 
-def test_an_incident_that_shrinks_is_told_as_one_story(store: Store) -> None:
+def test_an_incident_that_shrinks_has_one_history(store: Store) -> None:
     """Its first message came, so its id changes; the new one goes on from it."""
     _publish(store, 1, [one_break(1), one_break(2)])
 

@@ -135,7 +135,7 @@ def test_a_role_that_may_not_create_tables_uses_those_made_for_it(
     assert inserted(f"postgresql://replay_limited:limited@{place}") == RECORDS
 
 
-def test_a_target_out_of_reach_is_told_by_its_connection(empty_url: str) -> None:
+def test_a_target_out_of_reach_is_reported_by_its_connection(empty_url: str) -> None:
     """TIEOUT_DATABASE_URL has nothing to do with it, and the password does not show."""
     parts = {**parse_dsn(empty_url), "port": "1", "password": "hush"}
 

@@ -121,7 +121,7 @@ def test_stop_of_a_stopped_server_does_nothing(tmp_path: Path) -> None:
     assert not postgres.running(data_dir)
 
 
-def test_programs_that_nobody_else_may_run_are_told_as_such(
+def test_programs_that_nobody_else_may_run_are_reported_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Below root's home PostgreSQL refuses its own programs: the error says where a checkout can be."""

@@ -164,7 +164,7 @@ def test_a_full_device_is_named(tmp_path: Path) -> None:
     assert ran.stdout == f"no space left on the device of {tmp_path}\nsmall 1\n", ran.stderr
 
 
-def test_another_error_is_told_as_it_is(tmp_path: Path) -> None:
+def test_another_error_is_reported_unchanged(tmp_path: Path) -> None:
     """A parent that is a file is no full device."""
     (tmp_path / "file").touch()
 

@@ -105,7 +105,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> type[Hook]:
 MAIL = Connection(conn_type="smtp", extra_dejson={"to": ["a@x.org", "b@x.org"], "from_email": "t@x.org"})
 
 
-def test_an_email_is_escaped_and_can_be_told_when_repeated(hook: type[Hook]) -> None:
+def test_an_email_is_escaped_and_recognised_when_repeated(hook: type[Hook]) -> None:
     """Markup in an id is text; the idempotency key goes along as a header."""
     told = alert(
         to="email",
@@ -130,7 +130,7 @@ def test_an_email_is_escaped_and_can_be_told_when_repeated(hook: type[Hook]) -> 
         (ConnectionRefusedError("secret host"), "cannot be sent: ConnectionRefusedError", False),
     ],
 )
-def test_a_mail_server_that_refuses_is_told_without_its_words(
+def test_a_mail_server_that_refuses_is_reported_without_its_words(
     hook: type[Hook], error: Exception, reason: str, is_permanent: bool
 ) -> None:
     """They may quote addresses and passwords; 5xx is final, the rest is tried again."""

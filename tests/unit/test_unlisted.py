@@ -109,7 +109,7 @@ def test_a_log_directory_that_cannot_be_looked_into_is_a_fault(home: Path, path:
     ]
 
 
-def test_a_connector_s_folder_that_cannot_be_looked_into_is_told(home: Path) -> None:
+def test_a_connector_s_folder_that_cannot_be_looked_into_is_reported(home: Path) -> None:
     """The walk goes on, and keeps the reason."""
     (home / "topics" / "orders").mkdir(parents=True)
     reasons: list[OSError] = []

@@ -127,7 +127,9 @@ def test_objects_with_more_fields_are_not_blamed_for_another_column(
     assert found.coverage.unparsed == 0
 
 
-def test_a_column_that_folders_are_called_after_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_that_folders_are_named_after_is_reported_as_such(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     """Hive, Spark and sinks of Kafka Connect write such folders."""
     (tmp_path / "out" / "partition=1").mkdir(parents=True)
     _write(tmp_path / "out" / "partition=1", "a.parquet", message_id=["a"])

@@ -92,7 +92,7 @@ def test_a_column_s_name_that_is_no_word_is_asked_for_in_backticks(
     assert rows_of(found, "message_id") == [("1",)]
 
 
-def test_a_pattern_that_spark_does_not_take_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_pattern_that_spark_does_not_take_is_reported_as_such(spark: SparkSession, tmp_path: Path) -> None:
     """Other programs write `YYYY-MM-DD`; the try_ form of the function fails on it as well."""
     with pytest.raises(
         SourceError, match=r"ledgers\.produced: .* pattern of date and time .*: 'YYYY-MM-DD'; "

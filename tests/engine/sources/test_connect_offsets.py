@@ -258,7 +258,7 @@ def test_other_fields_are_the_contract_s(spark: SparkSession, tmp_path: Path) ->
     assert rows_of(found, *_POSITION) == [("orders", 0, 17)]
 
 
-def test_no_position_of_the_connector_is_told(spark: SparkSession, worker: Path) -> None:
+def test_no_position_of_the_connector_is_reported(spark: SparkSession, worker: Path) -> None:
     """As where its name is spelled otherwise; and other ledgers are refused."""
     found = _evidence(spark, worker, path="connect.offsets", connector="Src")
 
@@ -274,7 +274,7 @@ def _mirrored(topic: str, partition: object, cluster: str = "a") -> bytes:
 _OFFSETS = {"place": "topic", "position": "offset"}
 
 
-def test_partitions_of_a_place_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
+def test_partitions_of_a_place_are_distinguished(spark: SparkSession, tmp_path: Path) -> None:
     """MirrorMaker has a position for each partition of a topic."""
     entries = [(_mirrored("t", 0), b'{"offset":3}'), (_mirrored("t", 12), b'{"offset":5}')]
     _segment(tmp_path, *(_record(number, *entry) for number, entry in enumerate(entries)))

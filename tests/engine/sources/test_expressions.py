@@ -236,7 +236,7 @@ def test_a_coverage_may_name_the_moment_of_reading_alone(spark: SparkSession, tm
         ("to_json(`_metadata`)", "columns.payload_hash: expected .* how Spark divides the files"),
     ],
 )
-def test_whatever_spark_says_of_an_expression_is_told_at_its_place(
+def test_whatever_spark_says_of_an_expression_is_reported_at_its_place(
     spark: SparkSession, tmp_path: Path, text: str, message: str
 ) -> None:
     """Java's own errors as well, which Python's side of Spark does not translate."""
@@ -250,7 +250,7 @@ def test_whatever_spark_says_of_an_expression_is_told_at_its_place(
     assert len(str(raised.value)) < 500
 
 
-def test_ids_of_a_collation_are_told_apart_by_every_letter(spark: SparkSession, tmp_path: Path) -> None:
+def test_ids_of_a_collation_are_distinguished_by_every_letter(spark: SparkSession, tmp_path: Path) -> None:
     """Spark would take them for equal, where what compares the ledgers does not."""
     (tmp_path / "p.jsonl").write_text(json.dumps({"id": "A"}) + "\n" + json.dumps({"id": "a"}))
     columns = {"message_id": "id collate UTF8_LCASE", "producer_id": "_metadata.file_name"}

@@ -420,7 +420,7 @@ def test_csv_rows_with_another_number_of_columns(spark: SparkSession, tmp_path: 
     assert found.coverage.unparsed == 3
 
 
-def test_a_line_break_within_a_csv_value_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_line_break_within_a_csv_value_is_reported_as_such(spark: SparkSession, tmp_path: Path) -> None:
     """Its first line would else be a row that is cut off, and its second one perhaps a row that nobody wrote."""
     good = '"1","a, ""b"""\n2," ""c"" "\n3,5" pipe\n4,""\n'
     (tmp_path / "a.csv").write_text(f'id,topic\n{good}5,"x\ny,z"\n6,"x""\n')
@@ -470,7 +470,7 @@ def test_a_line_above_a_csv_header_that_only_excel_reads_is_named(
 
 
 @pytest.mark.parametrize(("header", "option"), [("id;at", "{sep: ';'}"), ("id\tat", '{sep: "\\t"}')])
-def test_a_csv_header_with_another_separator_is_told_as_one(
+def test_a_csv_header_with_another_separator_is_reported_as_such(
     spark: SparkSession, tmp_path: Path, header: str, option: str
 ) -> None:
     """Excel writes semicolons where the decimal point is a comma; the one column is no column of the contract."""
@@ -482,7 +482,7 @@ def test_a_csv_header_with_another_separator_is_told_as_one(
     assert str(raised.value).endswith(f"columns are: {header}; options: {option} cuts it")
 
 
-def test_a_csv_file_without_a_header_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_csv_file_without_a_header_is_reported_as_such(spark: SparkSession, tmp_path: Path) -> None:
     """Databases export rows alone unless they are asked; the first row would be the names of columns."""
     (tmp_path / "a.csv").write_text("o-1,2026-11-20T10:00:03Z\no-2,2026-11-20T10:00:13Z\n")
 

@@ -67,7 +67,7 @@ def test_a_prepared_record_says_in_which_checkpoint_and_what_became_of_it(
     )
 
 
-def test_a_transaction_without_a_record_is_told(spark: SparkSession, prepared: Path) -> None:
+def test_a_transaction_without_a_record_is_reported(spark: SparkSession, prepared: Path) -> None:
     """The sink had nothing to write, or writes another topic as well; its epoch is another's."""
     write_checkpoint(prepared / "checkpoints", 4, {0: 4}, _AT, transaction(11, 1), transaction(99, 0))
 

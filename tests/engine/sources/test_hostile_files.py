@@ -167,7 +167,7 @@ def test_a_header_that_tells_no_columns_is_its_files_fault(
     _check_one_is_faulty(found, f"p.csv: {expected_note}")
 
 
-def test_what_makes_a_parquet_file_unreadable_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_makes_a_parquet_file_unreadable_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     """Each was called corrupt, or its columns keys of an object."""
     _write(tmp_path / "a.parquet", {"message_id": ["a"]})
     _write(tmp_path / "b.parquet", {"message_id": ["b"]})

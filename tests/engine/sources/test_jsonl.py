@@ -63,7 +63,7 @@ def test_bad_lines_are_counted_and_named(spark: SparkSession, tmp_path: Path) ->
     )
 
 
-def test_an_object_that_is_spread_over_lines_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_object_that_is_spread_over_lines_is_reported_as_such(spark: SparkSession, tmp_path: Path) -> None:
     """Printed to be read by people, an object has a line for each of its keys."""
     (tmp_path / "a.jsonl").write_text('{\n  "message_id": "1"\n}\n')
 

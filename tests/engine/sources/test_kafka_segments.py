@@ -172,7 +172,7 @@ def test_a_partition_that_is_not_there_is_missed(spark: SparkSession, copy: Path
     assert not found.coverage.is_within_tolerance
 
 
-def test_partitions_that_are_not_there_are_told_in_stretches(spark: SparkSession, copy: Path) -> None:
+def test_partitions_that_are_not_there_are_reported_in_ranges(spark: SparkSession, copy: Path) -> None:
     """A folder may have any number, and a contract may ask for as many: each is counted, and none has a line."""
     (copy / "log" / "payments-0").rename(copy / "log" / "payments-2000000000")
 

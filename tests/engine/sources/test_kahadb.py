@@ -111,7 +111,7 @@ def test_a_dead_letter_that_is_put_back_is_none_any_more(
     assert (told in reading.notes) is (len(records) == 3)
 
 
-def test_a_queue_that_the_journal_does_not_have_is_told_with_those_that_it_has(
+def test_a_queue_that_the_journal_does_not_have_is_reported_with_those_that_it_has(
     spark: SparkSession, queue: Path
 ) -> None:
     """A name is written with other capital letters easily, and an empty queue is no fault."""

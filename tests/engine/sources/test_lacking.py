@@ -106,7 +106,7 @@ def test_rows_of_unknown_content_are_counted_by_column(spark: SparkSession, tmp_
     assert found.coverage.unknown == (("payload_hash", 2), ("key_hash", 2), ("record_timestamp", 4))
 
 
-def test_of_csv_it_is_told_what_an_empty_text_would_be(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_note_says_what_an_empty_text_of_csv_would_be(spark: SparkSession, tmp_path: Path) -> None:
     """Many programs write null and an empty text alike; a value that is made of two columns is neither's."""
     _csv(tmp_path / "a.csv", WITH)
     columns = HASH | {"key_hash": "sha2(concat(message_id, body), 256)"}

@@ -72,7 +72,7 @@ def test_a_subscription_that_is_not_there_has_acknowledged_nothing(spark: SparkS
     assert found.notes == ("persistent/public/default/orders: no subscription loafer, found loader",)
 
 
-def test_a_partition_that_is_not_told_of_keeps_the_ledger_from_covering(
+def test_a_partition_without_statistics_keeps_the_ledger_from_covering(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its acknowledgements would be missing; a topic that is not there is absent."""

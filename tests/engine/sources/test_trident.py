@@ -153,7 +153,7 @@ def test_a_missing_log_is_a_fault(spark: SparkSession, server: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_what_was_deleted_is_told_by_a_snapshot(spark: SparkSession, tmp_path: Path, suffix: str) -> None:
+def test_a_snapshot_shows_what_was_deleted(spark: SparkSession, tmp_path: Path, suffix: str) -> None:
     """The batch that had succeeded by then has a row; before the first entry behind it nothing is covered."""
     nodes = {
         path: (data or b"", MILLIS + 2000) for path, data in (current(3), ranged(2, 5, 9), ranged(3, 10, 14))
@@ -231,7 +231,7 @@ def test_what_is_not_trident_s_does_not_cover(spark: SparkSession, tmp_path: Pat
     assert any(told in note for note in reading.notes), reading.notes
 
 
-def test_several_streams_must_be_told_apart(spark: SparkSession, server: Path) -> None:
+def test_several_streams_must_be_distinguished(spark: SparkSession, server: Path) -> None:
     """By name; one that is not there is a fault."""
     root = "/transactional/refunds"
     more = (entry(11, ranged(1, 0, 0, root=root)), entry(12, current(2, root)))

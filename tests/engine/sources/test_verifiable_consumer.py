@@ -251,7 +251,7 @@ def test_without_its_start_the_output_is_complete_from_its_first_line(
     assert _evidence(spark, tmp_path, ledger, [_EVENTS[0], *events]).coverage.covers_from is None
 
 
-def test_consumers_of_one_name_are_told_apart_by_their_paths(spark: SparkSession, tmp_path: Path) -> None:
+def test_consumers_of_one_name_are_distinguished_by_their_paths(spark: SparkSession, tmp_path: Path) -> None:
     """Their polls and generations are counted each by itself."""
     for host, value in (("host-1", "a"), ("host-2", "b")):
         (tmp_path / host).mkdir()

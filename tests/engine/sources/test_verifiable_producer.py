@@ -328,7 +328,7 @@ def test_what_comes_before_the_first_start_is_a_run_of_its_own(spark: SparkSessi
     assert not found.coverage.is_within_tolerance
 
 
-def test_files_of_one_name_are_told_apart_by_their_paths(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_of_one_name_are_distinguished_by_their_paths(spark: SparkSession, tmp_path: Path) -> None:
     """Every host calls its output alike; a name that is the only one of its kind stays short."""
     for offset, place in enumerate(("host-1/a.out", "host-2/a.out", "host-2/b.out")):
         (tmp_path / place).parent.mkdir(exist_ok=True)

@@ -145,7 +145,7 @@ def test_output_that_was_removed_is_no_loss(
     assert datetime.fromisoformat(found["coverage"]["delivered"]["covers_from"]) == begins
 
 
-def test_a_topic_that_is_made_anew_while_it_is_read_is_told(
+def test_a_topic_that_is_made_anew_while_it_is_read_is_reported(
     spark: SparkSession,
     tmp_path: Path,
     admin: AdminClient,

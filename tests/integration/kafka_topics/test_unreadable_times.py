@@ -163,7 +163,7 @@ def test_an_output_with_hostile_times_is_judged_without_them(
     assert (found["classes"]["DELIVERED"], "LOST" in found["classes"]) == (6, False)
 
 
-def test_a_loss_is_told_where_the_tolerance_covers_hostile_times(
+def test_a_loss_is_reported_where_the_tolerance_covers_hostile_times(
     connected: Served, spark: SparkSession, tmp_path: Path
 ) -> None:
     """All other messages are judged: the one that is nowhere is lost."""

@@ -128,7 +128,7 @@ def test_the_first_of_several_runs_is_not_counted(tmp_path: Path) -> None:
     assert (found.seconds, found.memory, found.repeats) == (2, 5, 2)
 
 
-def test_what_is_moved_is_told_by_the_last_run(tmp_path: Path) -> None:
+def test_what_is_moved_is_that_of_the_last_run(tmp_path: Path) -> None:
     """Runs before it may have warmed something up."""
     run = {"seconds": 4, "cpu": 1, "memory": 5, "answer": {}}
     lines = "\\n".join(map(json.dumps, ({"moved": {"shuffled": 9}}, run, {"moved": {"shuffled": 7}}, run)))

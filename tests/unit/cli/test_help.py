@@ -68,7 +68,7 @@ def test_bash_completes_commands_options_and_choices(words: list[str], completed
     assert (ended.stdout.split(), ended.stderr) == (completed, "")
 
 
-def test_a_long_step_is_told_again() -> None:
+def test_a_long_step_is_printed_again() -> None:
     """With its seconds, until the next one begins; nothing runs on when the command is over."""
     err = io.StringIO()
 

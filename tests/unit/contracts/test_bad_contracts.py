@@ -544,7 +544,7 @@ def test_aliases_cannot_nest_a_small_file_deeply(tmp_path: Path) -> None:
         load_contract(file)
 
 
-def test_a_thousand_problems_are_not_told_one_by_one(tmp_path: Path) -> None:
+def test_a_thousand_problems_are_not_reported_one_by_one(tmp_path: Path) -> None:
     """The first fifty are, then their number: a file of mistakes costs no minutes."""
     file = tmp_path / "orders.yml"
     file.write_text(GOOD + "".join(f"z{n}: 1\n" for n in range(1000)))
@@ -603,7 +603,7 @@ def test_one_file_takes_no_other_contract_away(tmp_path: Path, monkeypatch: pyte
     ]
 
 
-def test_all_problems_are_told_in_the_order_of_their_lines(tmp_path: Path) -> None:
+def test_all_problems_are_reported_in_the_order_of_their_lines(tmp_path: Path) -> None:
     """The first problem is the error's own; the others follow, each with its place."""
     text = (
         GOOD.replace("grace: 15m", "grace: 15").replace("table:", "tabel:").replace("to: slack", "to: slak")
@@ -651,7 +651,7 @@ def test_contracts_that_come_after_each_other_are_errors_and_take_no_other_away(
     ]
 
 
-def test_a_predecessor_that_no_file_has_is_told_to_who_asks(tmp_path: Path) -> None:
+def test_a_predecessor_that_no_file_has_is_reported_on_request(tmp_path: Path) -> None:
     """Of a folder and of a file; nothing is refused, since a deployment may keep it elsewhere."""
     _chain(tmp_path, enrich=None, route="enrich", table="rout")
 

@@ -53,7 +53,7 @@ def drafted(
         ("time", "2026-11-20T10:00:00", "sent", "times in the source"),
     ],
 )
-def test_the_unit_of_a_time_is_told_by_its_size(
+def test_the_unit_of_a_time_follows_from_its_size(
     tmp_path: Path, kind: str, value: str, expression: str, why: str
 ) -> None:
     """And said, because a wrong unit would put every message into another window."""

@@ -104,7 +104,7 @@ def test_the_length_of_a_batch_is_no_size_of_a_buffer(length: int) -> None:
 @pytest.mark.parametrize(
     ("there", "count"), [({999_999_999}, 0), ({0}, 10**12), ({5, 7}, 10**12), (set(), 10**15)]
 )
-def test_missing_numbers_are_told_in_stretches(there: set[int], count: int) -> None:
+def test_missing_numbers_are_reported_in_ranges(there: set[int], count: int) -> None:
     """As many as there are numbers, and one more."""
     found = list(missing_ranges(there, max(count, max(there, default=-1) + 1)))
 

@@ -311,7 +311,9 @@ def test_the_binder_of_spring_cloud_stream_has_transactions(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("adapter", "is_told"), [("memoryPersistenceAdapter", True), ("kahaDB", False)])
-def test_a_broker_that_keeps_messages_in_memory_is_told(tmp_path: Path, adapter: str, is_told: bool) -> None:
+def test_a_broker_that_keeps_messages_in_memory_is_reported(
+    tmp_path: Path, adapter: str, is_told: bool
+) -> None:
     """Its store is an element without any attribute."""
     text = f"<beans><broker brokerName='b'><persistenceAdapter><{adapter}/></persistenceAdapter></broker></beans>"
     found = lint(tmp_path, "activemq", "activemq.xml", text, client="activemq-6.3", output="keyed by id")

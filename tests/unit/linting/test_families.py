@@ -79,7 +79,7 @@ def test_properties_count_before_yaml_beside_them(tmp_path: Path) -> None:
     assert lint(tmp_path, "consumer", "application.yml", BASE)["consumer_reset_latest"].is_certain
 
 
-def test_a_file_beside_it_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_beside_it_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     """What it sets is left open; the file that is named is read."""
     (tmp_path / "application-prod.yml").write_text("{")
     found = lint(tmp_path, "consumer", "application.yml", BASE)

@@ -130,7 +130,7 @@ def test_utf16_is_read(tmp_path: Path) -> None:
         ("none.properties", None, "none.properties: cannot be read: No such file or directory"),
     ],
 )
-def test_what_cannot_be_read_is_told_without_its_content(
+def test_what_cannot_be_read_is_reported_without_its_content(
     tmp_path: Path, name: str, text: str | None, told: str
 ) -> None:
     """File, line and what was expected; never a word of what stands in it."""
@@ -156,7 +156,7 @@ def test_a_file_is_linted_as_if_it_stood_in_the_contract(tmp_path: Path) -> None
     assert "hunter2" not in repr((found, declared(made)))
 
 
-def test_a_file_and_the_contract_that_differ_are_told_and_the_file_counts(tmp_path: Path) -> None:
+def test_a_file_and_the_contract_that_differ_are_reported_and_the_file_counts(tmp_path: Path) -> None:
     """The file is what the program reads; a contract that says otherwise is wrong about its own pipeline."""
     written(tmp_path, "p.properties", "acks=1\nretries=5\n")
     made = contract(
@@ -211,7 +211,7 @@ def test_a_placeholder_is_left_open() -> None:
         ({"consumer": {"output": "idempotent"}}, "word_unknown", "keyed by id, keyed by position"),
     ],
 )
-def test_words_that_mean_nothing_are_told(
+def test_words_that_mean_nothing_are_reported(
     settings: dict[str, dict[str, object]], rule: str, told: str
 ) -> None:
     """Nothing is taken for something else; what would be understood is listed."""

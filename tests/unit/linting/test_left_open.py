@@ -121,7 +121,7 @@ def test_what_stands_above_sections_and_in_their_default_holds_in_each(tmp_path:
         (".env", "KAFKA_BOOTSTRAP_SERVERS=b\nMORE=acks=1;ssl.key.password=hunter2\n", "MORE"),
     ],
 )
-def test_a_setting_within_a_text_is_told_and_left_open(
+def test_a_setting_within_a_text_is_reported_and_left_open(
     tmp_path: Path, name: str, text: str, told: str
 ) -> None:
     """Where it stands is said, what stands there is not."""
@@ -194,7 +194,7 @@ def test_the_last_of_two_names_counts_in_lines(tmp_path: Path, lines: str, is_sa
     assert is_safe or found["producer_acks"].is_certain
 
 
-def test_two_names_in_the_contract_are_told(tmp_path: Path) -> None:
+def test_two_names_in_the_contract_are_reported(tmp_path: Path) -> None:
     """Of a client that is not named as well; what the file says of the setting counts before both."""
     both = {"acks": "all", "request.required.acks": 1}
     alone = lint(tmp_path, "producer", "p.json", '{"linger.ms": 1}', **both)
@@ -205,7 +205,7 @@ def test_two_names_in_the_contract_are_told(tmp_path: Path) -> None:
     assert "producer_acks" not in other
 
 
-def test_a_setting_where_secrets_stand_is_told_and_left_open(tmp_path: Path) -> None:
+def test_a_setting_where_secrets_stand_is_reported_and_left_open(tmp_path: Path) -> None:
     """What looks like a secret is not read, nor is what stands beside it."""
     text = "kafka: {bootstrap.servers: b}\ncredentials: {kafka: {acks: hunter2}}\n"
     found = lint(tmp_path, "producer", "a.yml", text, client="java-4.0")

@@ -572,7 +572,7 @@ def test_a_word_of_our_own_is_known_in_any_case_and_nothing_else_is() -> None:
         assert "nothing is known of" in found.failure
 
 
-def test_a_name_that_is_almost_one_is_told() -> None:
+def test_a_name_that_is_almost_one_is_reported() -> None:
     """Its default would count without a word; what other names there are is nobody's business here."""
     found = lint("producer: {client: java-4.0, enable.idempotance: false}")["setting_misspelt"]
     assert (found.setting, found.value) == ("enable.idempotance", "false")

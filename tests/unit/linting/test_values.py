@@ -117,7 +117,7 @@ def test_a_value_outside_what_a_program_takes_is_critical(section: str, settings
 
 
 @pytest.mark.parametrize(("section", "settings"), TAKEN)
-def test_a_value_that_a_program_takes_is_not_told(section: str, settings: str) -> None:
+def test_a_value_that_a_program_takes_is_not_reported(section: str, settings: str) -> None:
     """Cases, other words for the same, and what only some versions know."""
     assert "value_unknown" not in {finding.rule for finding in lint(section, settings)}
 

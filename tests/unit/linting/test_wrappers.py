@@ -369,7 +369,7 @@ NOT_UNDERSTOOD = [
 
 
 @pytest.mark.parametrize(("section", "name", "text", "told"), NOT_UNDERSTOOD)
-def test_a_file_that_was_not_understood_is_told_and_nothing_else_is_said_of_it(
+def test_a_file_that_was_not_understood_is_reported_and_nothing_else_is_said_of_it(
     tmp_path: Path, section: str, name: str, text: str, told: str
 ) -> None:
     """Nothing in it is "not set": nobody here could tell. Nor does nothing in it speak against the guarantee."""
@@ -401,7 +401,7 @@ def test_a_file_that_was_not_understood_contradicts_no_statement(tmp_path: Path)
     assert contradictions(made, {"incidents": [{**incident, **place}]}) == ()
 
 
-def test_several_places_are_told_and_what_they_differ_in_is_left_open(tmp_path: Path) -> None:
+def test_several_places_are_reported_and_what_they_differ_in_is_left_open(tmp_path: Path) -> None:
     """Until the contract names one of them."""
     text = json.dumps(
         {**REST, "copy": {"info": {"name": "copy", "config": {"tasks.max": 1, "topics": "orders"}}}}
@@ -453,7 +453,7 @@ def test_the_place_of_the_contracts_group_is_meant(tmp_path: Path) -> None:
         ("connector", "c.json", '{"config": {"topics": "a", "error.tolerance": "all"}}', "errors.tolerance"),
     ],
 )
-def test_a_name_that_is_almost_one_is_told_in_a_file_too(
+def test_a_name_that_is_almost_one_is_reported_in_a_file_too(
     tmp_path: Path, section: str, name: str, text: str, meant: str
 ) -> None:
     """Java's client takes no notice of `enable-idempotence`."""

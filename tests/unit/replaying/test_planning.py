@@ -198,7 +198,7 @@ def test_the_sql_is_that_of_the_approved_removals(make: Make, tmp_path: Path) ->
         require_removal_sql(folder, plan.removals, contract)
 
 
-def test_an_approver_is_told_what_was_replayed_before(make: Make) -> None:
+def test_an_approver_sees_what_was_replayed_before(make: Make) -> None:
     """Another attempt has keys of its own, so what went out once goes out again; an approver knows that."""
     contract = make()
     plan = planned(contract, lost(1), lost(3), doubled(2))
@@ -250,7 +250,7 @@ def test_a_line_for_the_console_producer_carries_key_headers_and_idempotence_key
         Body(1, b"k", b"v", (("a", "b,c:d"),)),
     ],
 )
-def test_what_a_line_cannot_hold_is_left_out_and_told(make: Make, tmp_path: Path, body: Body) -> None:
+def test_what_a_line_cannot_hold_is_left_out_and_reported(make: Make, tmp_path: Path, body: Body) -> None:
     """Publishing something else in its place would corrupt the message."""
     plan = planned(make(), lost(1), body=body)
 

@@ -89,7 +89,7 @@ def _kinds(found: tuple[Alert, ...]) -> list[tuple[str, str]]:
         ("BROKEN", [_PASSED, _ERRED], "BROKEN", {}, [("verdict", "critical")]),
     ],
 )
-def test_what_is_told_follows_from_verdict_and_checks(
+def test_alerts_follow_from_verdict_and_checks(
     judged: str, results: list[CheckResult], final: str, flags: dict[str, int], told: list[tuple[str, str]]
 ) -> None:
     """Bad news, doubtful news, and a judge and checks that disagree; nothing else."""
@@ -199,7 +199,7 @@ def test_hostile_text_is_visible_and_bounded() -> None:
     assert "… and 45 more reasons" in text
 
 
-def test_a_failed_run_is_told_once_a_window() -> None:
+def test_a_failed_run_is_reported_once_a_window() -> None:
     """The steps to blame are named, and the same failure of a later try is no news."""
     failed = {"reconcile": "failed", "check": "upstream_failed"}
 
@@ -213,7 +213,7 @@ def test_a_failed_run_is_told_once_a_window() -> None:
     assert (first.dedup_key == again.dedup_key, first.dedup_key == other.dedup_key) == (True, False)
 
 
-def test_runs_that_failed_before_their_window_was_known_are_told_apart() -> None:
+def test_runs_that_failed_before_their_window_was_known_are_distinguished() -> None:
     """Without a window, the run itself is what failed."""
     keys = {
         failure_alerts(_contract(), None, run, {"window": "failed"})[0].dedup_key

@@ -81,7 +81,7 @@ def _hop(pipeline: str, disposition: str | None, class_name: str = "LOST", *also
         (("nowhere", "nowhere", "nowhere"), [], None),
     ],
 )
-def test_a_loss_is_told_at_the_first_hop_that_lost_it(
+def test_a_loss_is_reported_at_the_first_hop_that_lost_it(
     ends: tuple[str | None, ...], lost_at: list[str], words: str | None
 ) -> None:
     """Hops before it that say nothing of the message leave the question open; those after it do not."""
@@ -109,7 +109,7 @@ def test_where_a_chain_parts_each_branch_may_lose_it() -> None:
     assert document["words"] == "lost at files and table"
 
 
-def test_what_is_no_loss_is_told_at_the_first_hop_that_shows_it() -> None:
+def test_what_is_no_loss_is_reported_at_the_first_hop_that_shows_it() -> None:
     """A later hop may have carried it on: the incidents say whether it did. Breaks of commits are not the message's."""
     hops = [
         _hop("enrich", "delivered", "DELIVERED", "COMMIT_AHEAD"),

@@ -41,7 +41,7 @@ def _news(number: int = 1, **changes: Any) -> IncidentNews:
     return IncidentNews(**fields)
 
 
-def test_an_incident_is_told_to_each_route_with_what_is_known() -> None:
+def test_an_incident_is_reported_to_each_route_with_what_is_known() -> None:
     """Class, size, place, locus, cause, owner; programs get the same in parts."""
     slack, duty = incident_alerts(_contract(), [_news()], page="http://h/p")
 
@@ -92,12 +92,12 @@ def test_what_is_news_of_an_incident(changes: dict[str, Any], is_news: bool) -> 
 @pytest.mark.parametrize(
     "changes", [{"severity": Severity.WARNING}, {"severity": Severity.INFO}, {"resolution": "continued"}]
 )
-def test_what_breaks_nothing_or_goes_on_elsewhere_is_not_told(changes: dict[str, Any]) -> None:
+def test_what_breaks_nothing_or_goes_on_elsewhere_is_not_reported(changes: dict[str, Any]) -> None:
     """A late message is counted and no alert; an incident under another id is told as that one."""
     assert incident_alerts(_contract(), [_news(**changes)]) == ()
 
 
-def test_many_incidents_are_told_together() -> None:
+def test_many_incidents_are_reported_together() -> None:
     """Ten one by one, five hundred in one."""
     found = incident_alerts(_contract(_ROUTES[:1]), [_news(number) for number in range(510)])
 
@@ -155,7 +155,7 @@ def _statement(**changes: Any) -> dict[str, Any]:
         ({"incidents": []}, ["verdict", "verdict"]),
     ],
 )
-def test_a_window_broken_by_incidents_is_told_by_them(changes: dict[str, Any], told: list[str]) -> None:
+def test_a_window_broken_by_incidents_has_their_alerts(changes: dict[str, Any], told: list[str]) -> None:
     """One thing, one alert; an exceeded budget has no incident, so the window itself is told."""
     failed = CheckResult("no_loss", Severity.CRITICAL, CheckStatus.FAIL, "5", "0")
 
@@ -164,7 +164,7 @@ def test_a_window_broken_by_incidents_is_told_by_them(changes: dict[str, Any], t
     assert [alert.kind for alert in found] == told
 
 
-def test_what_failed_is_told_apart_from_what_broke() -> None:
+def test_what_failed_is_distinguished_from_what_broke() -> None:
     """A run that died, checks that did not run, a check that erred: none of them says that the guarantee broke."""
     contract = _contract([{"to": "slack", "connection": "team", "at": "warning"}])
 

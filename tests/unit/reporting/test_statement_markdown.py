@@ -13,7 +13,7 @@ from tieout.reporting.markdown import code, render_markdown
 HOSTILE = "<script>alert(1)</script> [x](http://evil.test) @owner #1 **b** `c` ``d`` | e\n# f"
 
 
-def test_the_statement_is_told(statement: dict[str, Any]) -> None:
+def test_the_statement_is_rendered(statement: dict[str, Any]) -> None:
     """Verdict, reasons, sums with a column a partition, incidents, checks that failed, and coverage."""
     text = render_markdown(statement)
 

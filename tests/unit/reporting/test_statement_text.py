@@ -123,7 +123,7 @@ def test_hostile_ids_stay_on_their_line_and_short(statement: dict[str, Any]) -> 
     assert "and 95 more notes in statement.json" in text
 
 
-def test_limits_are_told_beside_what_is_not_judged(statement: dict[str, Any]) -> None:
+def test_limits_are_reported_beside_what_is_not_judged(statement: dict[str, Any]) -> None:
     """What the contract's terms hide is part of the statement; an older one without limits is told all the same."""
     limit = "identity: content: a loss that an equal duplicate cancels is invisible"
 

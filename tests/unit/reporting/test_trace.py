@@ -75,7 +75,7 @@ def _document(contract: Contract, window: Window | None, **changes: Any) -> dict
     return trace_document(contract, window, asked, [Subject(**given)], total=1, coverage=coverage)
 
 
-def test_a_lost_message_is_told_stage_by_stage(contract: Contract, window: Window) -> None:
+def test_a_lost_message_is_traced_stage_by_stage(contract: Contract, window: Window) -> None:
     """One line a row with its time, what is missing with what that proves, and the engine's finding last."""
     document = _document(contract, window)
 
@@ -175,7 +175,7 @@ def test_a_key_is_looked_for_as_it_is_and_hashed() -> None:
     assert [len(digest) for digest in digests[1:]] == [64, 40, 32]
 
 
-def test_positions_are_told_under_their_own_names(contract: Contract, window: Window) -> None:
+def test_positions_are_printed_under_their_own_names(contract: Contract, window: Window) -> None:
     """A range says where it begins, a row what its engine wrote beside it; a second position is a stage of its own."""
     batch = {**COMMIT, "first_offset": 10, "metadata": '{"batch": 7}'}
     group = {**COMMIT, "consumer_group": "connect-orders"}
@@ -193,7 +193,7 @@ def test_positions_are_told_under_their_own_names(contract: Contract, window: Wi
     assert "  mirrored      2026-11-20T10:00:05Z      orders-0 up to 20" in lines
 
 
-def test_positions_are_told_as_their_system_writes_them(contract: Contract, window: Window) -> None:
+def test_positions_are_printed_as_their_system_writes_them(contract: Contract, window: Window) -> None:
     """The document keeps the number, by which everything is compared, and says the form."""
     kahadb = {"kind": "kahadb", "path": "data", "destination": "orders"}
     known = contract.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -87,7 +87,7 @@ def _of_break(**values: Any) -> Change:
         (lambda now: now["breaks"].reverse(), ["breaks: the same, in another order"]),
     ],
 )
-def test_every_difference_is_told(change: Change, expected: list[str]) -> None:
+def test_every_difference_is_reported(change: Change, expected: list[str]) -> None:
     """A changed field, a missing break, one too many and another order are each a line that names the history."""
     assert sorted(_told(change)) == sorted(f"a: {line}" for line in expected)
 
@@ -109,7 +109,7 @@ def test_what_says_nothing_of_the_evidence_is_left_out() -> None:
     assert compared(snapshots, [snapshot_of("a", "digest", again)], is_whole=True) != []
 
 
-def test_another_history_is_told_apart_from_another_engine() -> None:
+def test_another_history_is_distinguished_from_another_engine() -> None:
     """Changed inputs are all that is said; histories that came or went are told, unless few were asked for."""
     kept = {name: snapshot_of(name, "digest", _statement()) for name in ("a", "b")}
     changed = snapshot_of("a", "other digest", _statement() | {"verdict": "KEPT"})

@@ -72,7 +72,7 @@ def test_a_compressed_body_is_inflated_and_a_bomb_is_refused(monkeypatch: pytest
     ],
     ids=["cut off", "changed", "changed in the middle", "no batch"],
 )
-def test_what_an_unclean_end_tore_is_told(torn: bytes, is_followed: bool) -> None:
+def test_what_an_unclean_end_tore_is_reported(torn: bytes, is_followed: bool) -> None:
     """What lies before it is whole; whether batches follow says whether it is the end."""
     whole = batch(added(0))
 

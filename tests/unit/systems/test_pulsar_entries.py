@@ -81,7 +81,7 @@ def test_keys_and_values_may_be_bytes_or_none() -> None:
         (("X-Pulsar-num-batch-message", "2"), "cut off"),
     ],
 )
-def test_an_entry_that_cannot_be_told_is_refused(header: tuple[str, str], said: str) -> None:
+def test_an_entry_of_unknown_form_is_refused(header: tuple[str, str], said: str) -> None:
     """By what is wrong with it."""
     with pytest.raises(FormatError, match=said):
         _entry(header)

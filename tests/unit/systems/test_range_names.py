@@ -46,7 +46,7 @@ def test_another_name_is_refused(name: str) -> None:
         range_name(name, _PATTERN)
 
 
-def test_ranges_that_overlap_in_different_folders_are_told() -> None:
+def test_ranges_that_overlap_in_different_folders_are_reported() -> None:
     """A partitioner wrote them; in one folder they are an overlap of the connector's own."""
     same = [("out/a", RangeName("t", 0, 0, 9)), ("out/b", RangeName("t", 0, 5, 12))]
     apart = [

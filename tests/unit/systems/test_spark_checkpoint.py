@@ -125,7 +125,7 @@ def test_a_missing_commit_below_the_newest_batch_is_a_fault() -> None:
     assert history_of({}, frozenset({0}), None, 0).faults
 
 
-def test_purged_batches_are_told_and_the_history_begins_with_the_oldest_one() -> None:
+def test_purged_batches_are_reported_and_the_history_begins_with_the_oldest_one() -> None:
     """The oldest batch's row stands for all up to it."""
     planned = _planned(5, 9, 12)
     del planned[0]

@@ -20,7 +20,7 @@ _ENTRIES = (
 )
 
 
-def test_each_change_below_the_node_is_told_with_its_time() -> None:
+def test_each_change_below_the_node_is_returned_with_its_time() -> None:
     """Those of other nodes, errors and the digest behind a record are passed over; so is a sibling with the prefix."""
     sibling = entry(5, ("/transactional-old/a/b", b"1"))
 
@@ -36,7 +36,7 @@ def test_each_change_below_the_node_is_told_with_its_time() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 5, 13, 40])
-def test_a_torn_end_is_told(cut: int) -> None:
+def test_a_torn_end_is_reported(cut: int) -> None:
     """Wherever in the entry the server died; what comes before it stands."""
     whole = log(_ENTRIES, padding=0)
 
