@@ -26,7 +26,7 @@ def served(
     behaviour: Behaviour = lambda *_: False, folder: Path = ANSWERS, tls: ssl.SSLContext | None = None
 ) -> Iterator[tuple[str, list[str]]]:
     """Serve the answers in a folder; give the address, and the paths that were asked so far."""
-    asked: list[str] = []
+    requested: list[str] = []
     copied = SavedAnswers(folder, "")
 
     class Handler(BaseHTTPRequestHandler):
@@ -34,7 +34,7 @@ def served(
 
         def do_GET(self) -> None:
             path = self.path.removeprefix(_ROOT)
-            asked.append(path)
+            requested.append(path)
             if behaviour(self, path):
                 return
             answer = copied.get(path)
@@ -56,7 +56,7 @@ def served(
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        yield f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_port}", asked
+        yield f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_port}", requested
     finally:
         server.shutdown()
         server.server_close()

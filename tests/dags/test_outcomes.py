@@ -37,7 +37,7 @@ class Surroundings:
     check_error: Exception | None = None
     delivery_error: Exception | None = None
     judged: list[dict[str, str]] = field(default_factory=list)
-    told: list[dict[str, str]] = field(default_factory=list)
+    alerted: list[dict[str, str]] = field(default_factory=list)
     deliveries: list[str] = field(default_factory=list)
 
     def reconcile(self, _operator: Any, context: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Surroundings:
 
     def tell(self, *arguments: Any, **_page: Any) -> None:
         """Stand for the outbox's alerts about failed runs."""
-        self.told.append(dict(arguments[4]))
+        self.alerted.append(dict(arguments[4]))
 
     def deliver(self, _store: Any, pipeline: str) -> DeliveryReport:
         """Stand for the receivers."""
@@ -108,7 +108,7 @@ def test_a_run_succeeds_where_nothing_is_broken(dag: DAG, around: Surroundings, 
     states = ended(dag)
 
     assert set(states.values()) == {"success"}
-    assert around.told == []
+    assert around.alerted == []
     assert around.deliveries == ["orders"]
 
 
@@ -138,7 +138,7 @@ def test_a_dead_job_fails_the_run_and_is_reported(dag: DAG, around: Surroundings
 
     assert states["run"] == "failed"
     assert (states["alert"], states["verdict"]) == ("success", "failed")
-    assert around.told == [{"reconcile": "failed", "check": "upstream_failed"}]
+    assert around.alerted == [{"reconcile": "failed", "check": "upstream_failed"}]
     assert around.deliveries == ["orders"]
 
 
@@ -152,7 +152,7 @@ def test_checks_that_cannot_be_carried_out_fail_the_run(
     states = ended(dag)
 
     assert states["run"] == "failed"
-    assert around.told == [{"check": "failed"}]
+    assert around.alerted == [{"check": "failed"}]
 
 
 def test_an_alert_that_fails_does_not_change_the_verdict(dag: DAG, around: Surroundings) -> None:
@@ -185,7 +185,9 @@ def test_a_run_without_a_logical_date_is_refused_and_reported(dag: DAG, around: 
     states = ended(dag, logical_date=None)
 
     assert (states["run"], states["window"], states["alert"]) == ("failed", "failed", "success")
-    assert around.told == [{"window": "failed", "reconcile": "upstream_failed", "check": "upstream_failed"}]
+    assert around.alerted == [
+        {"window": "failed", "reconcile": "upstream_failed", "check": "upstream_failed"}
+    ]
 
 
 def test_a_run_without_a_logical_date_judges_the_window_asked_for(dag: DAG, around: Surroundings) -> None:
@@ -247,9 +249,9 @@ def test_a_verdict_is_an_event_and_a_kept_window_is_another(
         "run_id": "r1",
         "is_current": is_current,
     }
-    told = [(uri, {name: said[name] for name in extra}) for uri, said in found]
+    reported = [(uri, {name: said[name] for name in extra}) for uri, said in found]
     expected = ["tieout://orders/verdict", *(["tieout://orders/kept"] if is_kept else [])]
-    assert sorted(told) == sorted((uri, extra) for uri in expected)
+    assert sorted(reported) == sorted((uri, extra) for uri in expected)
 
 
 def test_a_run_without_a_verdict_is_no_event(dag: DAG, around: Surroundings) -> None:
@@ -264,10 +266,10 @@ def test_a_run_without_a_verdict_is_no_event(dag: DAG, around: Surroundings) -> 
 
 def test_a_verdict_is_measured(dag: DAG, around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     """By pipeline, verdict and class, through Airflow's own metrics."""
-    told: dict[tuple[str, str], float] = {}
+    reported: dict[tuple[str, str], float] = {}
 
     def take(name: str, value: float = 1, tags: dict[str, str] | None = None, **_more: Any) -> None:
-        told[name, ",".join(value for key, value in (tags or {}).items() if key != "pipeline")] = value
+        reported[name, ",".join(value for key, value in (tags or {}).items() if key != "pipeline")] = value
 
     monkeypatch.setattr(Stats, "incr", take)
     monkeypatch.setattr(Stats, "gauge", take)
@@ -275,8 +277,8 @@ def test_a_verdict_is_measured(dag: DAG, around: Surroundings, monkeypatch: pyte
 
     ended(dag)
 
-    assert told.pop(("tieout.judged_after_seconds", "")) > 0
-    assert {key: value for key, value in told.items() if key[0].startswith("tieout.")} == {
+    assert reported.pop(("tieout.judged_after_seconds", "")) > 0
+    assert {key: value for key, value in reported.items() if key[0].startswith("tieout.")} == {
         ("tieout.verdicts", "BROKEN"): 1,
         ("tieout.messages", "LOST"): 2,
         ("tieout.messages", "DELIVERED"): 8,

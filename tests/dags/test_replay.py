@@ -95,10 +95,13 @@ class Surroundings:
             for b in Store(self.url).breaks(run.run_id)
         ]
         (folder / "breaks.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        run, told, found = read_breaks(run, folder)
+        run, reported, found = read_breaks(run, folder)
         store = Store(self.url)
         chosen = choose(
-            found, told, self.contract, find_done=lambda keys: dict.fromkeys(store.replayed(keys), "before")
+            found,
+            reported,
+            self.contract,
+            find_done=lambda keys: dict.fromkeys(store.replayed(keys), "before"),
         )
         plan = plan_of(chosen, {one.key: Body(1, None, b"body", is_verified=True) for one in chosen.lost})
         subject = Subject(self.contract, run.window, run.run_id, None, target_of(self.contract))

@@ -29,7 +29,7 @@ def test_parameters_win_over_the_data_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requested", "interval", "told"),
+    ("requested", "interval", "expected"),
     [
         ((None, None), (None, None), "no data interval"),
         (("2026-11-20T10:00:00Z", None), (TEN, ELEVEN), "window_end is not"),
@@ -52,10 +52,10 @@ def test_parameters_win_over_the_data_interval() -> None:
     ],
 )
 def test_what_is_no_window_is_refused(
-    requested: tuple[str | None, str | None], interval: tuple[datetime | None, datetime | None], told: str
+    requested: tuple[str | None, str | None], interval: tuple[datetime | None, datetime | None], expected: str
 ) -> None:
     """The message says what is wrong and how to ask for a window."""
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         window_of(requested=requested, interval=interval)
 
 

@@ -132,8 +132,8 @@ class Hops:
         run_id = quote(self.run(pipeline)["dag_run_id"], safe="")
         path = f"/dags/{pipeline}/dagRuns/{run_id}/taskInstances/window/xcomEntries/return_value"
         found = self.api.get(f"{path}?deserialize=false")["value"]
-        told: dict[str, Any] = json.loads(found) if isinstance(found, str) else found
-        return told
+        reported: dict[str, Any] = json.loads(found) if isinstance(found, str) else found
+        return reported
 
     def judged(self, pipeline: str) -> Run | None:
         """Return the window's current, checked run."""

@@ -103,5 +103,5 @@ def test_each_loss_is_reported_once(hops: Hops, layout: Layout) -> None:
     lost = [body for body in bodies if "LOST" in body]
     assert [one for one in lost if "pipeline': 'waits'" in one] == []
     for pipeline in ("late_hop", "after_failing", "after_idle"):
-        (told,) = [one for one in lost if f"pipeline': '{pipeline}'" in one]
-        assert (pipeline in AFTER) == ("could not tell whether" in told)
+        (reported,) = [one for one in lost if f"pipeline': '{pipeline}'" in one]
+        assert (pipeline in AFTER) == ("could not tell whether" in reported)

@@ -97,8 +97,8 @@ def test_the_results_stay(demonstration: subprocess.CompletedProcess[str], layou
                 assert [run.is_current for run in runs] == [True] + [False] * (len(runs) - 1)
                 assert all(store.checks(run.run_id) for run in runs)
                 if expected[-1] == "BROKEN":
-                    told = [alert["body"] for alert in receiver.received(layout.alerts)]
-                    assert any(contract.pipeline in str(body) and "BROKEN" in str(body) for body in told)
+                    reported = [alert["body"] for alert in receiver.received(layout.alerts)]
+                    assert any(contract.pipeline in str(body) and "BROKEN" in str(body) for body in reported)
                 assert list((layout.statements / contract.pipeline).glob("*/statement.html"))
     finally:
         postgres.stop(layout.postgres)

@@ -112,16 +112,16 @@ def test_what_is_carried_on_is_one_incident(
     """Each hop's statement has it, and alerts tell of it once."""
     with store_named(postgres_url, "carried") as url:
         store = Store(url)
-        told = judged(spark, store, tmp_path, hops)
+        reported = judged(spark, store, tmp_path, hops)
         enqueue_incident_alerts(store)
 
-        for statement in told[1:]:
+        for statement in reported[1:]:
             origin = origins(store, statement)[name]
             assert (origin.words, origin.is_consequence) == (words, True)
             assert [one.pipeline for one in origin.earlier] == ["hop1"]
         assert {row["pipeline"] for row in query(url, "SELECT pipeline FROM tieout.alert")} == {"hop1"}
         happened = {one.pipeline: one.happened_before for one in store.pipeline_summaries()}
-        assert happened == {statement["pipeline"]: int(place > 0) for place, statement in enumerate(told)}
+        assert happened == {statement["pipeline"]: int(place > 0) for place, statement in enumerate(reported)}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,6 @@ def test_what_is_not_shown_to_be_carried_on_stays_apart(
         origin = origins(store, statement)[name]
         assert (origin.words, origin.is_consequence) == (words, False)
         rows = query(url, "SELECT pipeline, payload FROM tieout.alert ORDER BY alert_id")
-        told = [row for row in rows if row["pipeline"] == statement["pipeline"]]
-        assert len(told) == 1
-        assert f"Chain: {words}" in told[0]["payload"]["text"]
+        reported = [row for row in rows if row["pipeline"] == statement["pipeline"]]
+        assert len(reported) == 1
+        assert f"Chain: {words}" in reported[0]["payload"]["text"]

@@ -35,7 +35,7 @@ WINDOW = Window(parse_time(TRUTH["window"]["start"]), parse_time(TRUTH["window"]
 @pytest.fixture(scope="module")
 def judged(spark: SparkSession, postgres_url: str) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
     """The URL of a store in which each hop's run is, and by pipeline its statement with the ids it lost."""
-    told = {}
+    reported = {}
     with store_named(postgres_url, "chain_example") as url:
         for hop in TRUTH["hops"]:
             contract = load_contract(EXAMPLE / f"{hop['pipeline']}.yml")
@@ -43,8 +43,8 @@ def judged(spark: SparkSession, postgres_url: str) -> Iterator[tuple[str, dict[s
             breaks = list(break_lines(found.breaks))
             Store(url).publish(found.statement, breaks, json.loads(contract.to_json()), RunOrigin())
             lost = [one["message_id"] for one in breaks if one["class"] == "LOST"]
-            told[contract.pipeline] = {"statement": found.statement, "lost": lost}
-        yield url, told
+            reported[contract.pipeline] = {"statement": found.statement, "lost": lost}
+        yield url, reported
 
 
 def test_the_contracts_are_a_chain() -> None:
@@ -58,18 +58,18 @@ def test_the_contracts_are_a_chain() -> None:
 
 def test_each_hop_is_judged_by_itself(judged: tuple[str, dict[str, dict[str, Any]]]) -> None:
     """A verdict does not change because of another hop's; the statement names the hop before."""
-    _, told = judged
+    _, reported = judged
 
     for hop in TRUTH["hops"]:
-        found = told[hop["pipeline"]]
+        found = reported[hop["pipeline"]]
         assert (found["statement"]["verdict"], found["lost"]) == (hop["verdict"], hop["lost"])
         assert len(found["statement"]["incidents"]) == 1
-    assert told["orders_enrich"]["statement"]["limits"] == []
-    assert told["orders_to_table"]["statement"]["limits"] == [
+    assert reported["orders_enrich"]["statement"]["limits"] == []
+    assert reported["orders_to_table"]["statement"]["limits"] == [
         "one hop of a chain, after orders_route: a message that was lost there is lost here as well where produced has "
         "it. The pages and `tieout trace` tell where a message was lost"
     ]
-    befores = {name: one["statement"].get("after") for name, one in told.items()}
+    befores = {name: one["statement"].get("after") for name, one in reported.items()}
     assert befores == {
         "orders_enrich": None,
         "orders_route": "orders_enrich",
@@ -79,7 +79,7 @@ def test_each_hop_is_judged_by_itself(judged: tuple[str, dict[str, dict[str, Any
 
 def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]]) -> None:
     """Counted, shown and told at the first hop, whose consequence the others are."""
-    url, told = judged
+    url, reported = judged
     store = Store(url)
     enqueue_incident_alerts(store)
 
@@ -88,7 +88,7 @@ def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]])
     assert [row["pipeline"] for row in alerts] == TRUTH["told"]
     assert own == {hop["pipeline"]: len(hop["lost_here"]) for hop in TRUTH["hops"]}
     for pipeline in ("orders_route", "orders_to_table"):
-        (origin,) = store.origins(pipeline, [told[pipeline]["statement"]["run_id"]]).values()
+        (origin,) = store.origins(pipeline, [reported[pipeline]["statement"]["run_id"]]).values()
         assert origin.words == "lost before, at orders_enrich"
 
 
@@ -97,7 +97,7 @@ class _Sparks:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._told: dict[tuple[str, Window | None, TraceRequest], dict[str, Any]] = {}
+        self._traces: dict[tuple[str, Window | None, TraceRequest], dict[str, Any]] = {}
 
     def follow(
         self,
@@ -108,11 +108,11 @@ class _Sparks:
     ) -> dict[str, Any]:
         """Return the trace of what is asked for."""
         key = (contract.to_json(), window, request)
-        if key not in self._told:
-            self._told[key] = trace(
+        if key not in self._traces:
+            self._traces[key] = trace(
                 self._spark, contract, window, request, now=datetime.now(UTC), progress=progress
             )
-        return copy.deepcopy(self._told[key])
+        return copy.deepcopy(self._traces[key])
 
 
 @pytest.fixture(scope="module")
@@ -128,11 +128,11 @@ def test_the_trace_tells_where_it_was_lost(sparks: Engine, hop: str, by: Request
     file = EXAMPLE / f"{hop}.yml"
     chain = chain_of_folder(load_contract(file), file)
     assert chain is not None
-    asked = TraceRequest(by, "order-0023")
+    requested = TraceRequest(by, "order-0023")
     if by is RequestedBy.POSITION:
-        asked = TraceRequest(by, TRUTH["position"], position_of(TRUTH["position"]))
+        requested = TraceRequest(by, TRUTH["position"], position_of(TRUTH["position"]))
 
-    document = chain_document(asked, follow_chain(chain, WINDOW, asked, sparks, lambda _step: None))
+    document = chain_document(requested, follow_chain(chain, WINDOW, requested, sparks, lambda _step: None))
 
     assert document["words"] == ("lost at orders_enrich; orders_route and orders_to_table have the same loss")
     assert [one["state"] for one in document["hops"]] == ["lost"] * 3

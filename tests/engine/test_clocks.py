@@ -53,7 +53,7 @@ def _notes(statement: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("away", "told"),
+    ("away", "expected"),
     [
         (timedelta(hours=-5, seconds=2), "4 h 59 min 58 s in the median, as if times of another time zone"),
         (timedelta(minutes=-30), "30 min in the median, as if times of another time zone"),
@@ -62,15 +62,15 @@ def _notes(statement: dict[str, Any]) -> str:
     ],
 )
 def test_effects_before_their_sends_tell_of_the_clock(
-    spark: SparkSession, tmp_path: Path, away: timedelta, told: str
+    spark: SparkSession, tmp_path: Path, away: timedelta, expected: str
 ) -> None:
     """How far they lie is said, and whether that looks like a time zone: within the sends' coverage and before it."""
     statement = _statement(spark, tmp_path, away, seen=range(10))
 
     assert statement["verdict"] == "UNKNOWN"
     assert statement["classes"].get("LOST") is None
-    assert f"the effects of 10 messages lie before their sends, by {told}" in _notes(statement)
-    assert ("time zone" in _notes(statement)) == ("time zone" in told)
+    assert f"the effects of 10 messages lie before their sends, by {expected}" in _notes(statement)
+    assert ("time zone" in _notes(statement)) == ("time zone" in expected)
 
 
 def test_two_effects_before_their_sends_tell_of_no_clock(spark: SparkSession, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_no_damage_takes_a_row_away_without_a_word(
     assert whole
     assert covered.is_sound, covered.notes
 
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for damage in _damages(sample, tmp_path):
         before = damage.file.read_bytes()
         began = time.monotonic()
@@ -47,9 +47,9 @@ def test_no_damage_takes_a_row_away_without_a_word(
         outcome = _outcome(sample, spark, tmp_path, whole, covered, damage)
         damage.file.write_bytes(before)
         assert time.monotonic() - began < _SECONDS, str(damage)
-        told[outcome] += 1
+        reported[outcome] += 1
 
-    assert told["told"], told
+    assert reported["told"], reported
 
 
 def _damages(sample: Sample, folder: Path) -> list[Damage]:

@@ -116,7 +116,7 @@ def test_whole_evidence_tells_the_loss_and_whose_word_it_rests_on(
     found = reconcile(spark, contract, WINDOW, run_id="whole", now=NOW).statement
 
     assert judge(contract, found).verdict == "BROKEN"
-    assert {told["stated_by"] for told in found["coverage"].values()} == {"watermark file until.txt"}
+    assert {reported["stated_by"] for reported in found["coverage"].values()} == {"watermark file until.txt"}
 
 
 @pytest.mark.timeout(900)

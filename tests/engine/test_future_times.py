@@ -50,7 +50,7 @@ def _statement(
 
 
 @pytest.mark.parametrize(
-    ("sent", "out", "ledger", "told"),
+    ("sent", "out", "ledger", "expected"),
     [
         ({"at": 20261120100001}, {}, "produced", "1 rows with attempted_at or completed_at more than a day"),
         ({"at": "2099-12-31T23:59:59Z"}, {}, "produced", "1 rows with attempted_at or completed_at more"),
@@ -65,7 +65,7 @@ def _statement(
     ids=["digits of a calendar", "a wrong clock", "a placeholder", "an effect"],
 )
 def test_row_of_a_time_that_cannot_have_been_uncovers(
-    spark: SparkSession, tmp_path: Path, sent: dict[str, Any], out: dict[str, Any], ledger: str, told: str
+    spark: SparkSession, tmp_path: Path, sent: dict[str, Any], out: dict[str, Any], ledger: str, expected: str
 ) -> None:
     """Such a row may be one of the window, or its answer may have come there: nobody can tell, so UNKNOWN."""
     ok = {"id": "a", "at": AT}
@@ -74,7 +74,7 @@ def test_row_of_a_time_that_cannot_have_been_uncovers(
     )
 
     assert found["verdict"] == "UNKNOWN"
-    assert found["coverage"][ledger]["gap"].startswith(told)
+    assert found["coverage"][ledger]["gap"].startswith(expected)
 
 
 def test_row_of_tomorrow_is_of_another_window(spark: SparkSession, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_what_is_broken_is_never_kept_by_chance(spark: SparkSession, tmp_path: P
     whole = {name: (tmp_path / name).read_bytes() for name in ("sent.jsonl", "log.parquet", "out.csv")}
     assert _outcome(spark, tmp_path) == "BROKEN"
 
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for seed in range(_CASES):
         chance = Random(seed)  # noqa: S311 - repeatable, not secret
         name = sorted(whole)[seed % len(whole)]
@@ -63,9 +63,9 @@ def test_what_is_broken_is_never_kept_by_chance(spark: SparkSession, tmp_path: P
         outcome = _outcome(spark, tmp_path, f"case {seed}, {name}")
         (tmp_path / name).write_bytes(whole[name])
         assert outcome != "KEPT", (seed, name)
-        told[outcome] += 1
+        reported[outcome] += 1
 
-    assert sum(told.values()) == _CASES
+    assert sum(reported.values()) == _CASES
 
 
 def _write(folder: Path) -> None:

@@ -88,17 +88,17 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def found(spark: SparkSession, contract: Contract, asked: Iterable[LostMessage]) -> dict[str, Body]:
+def found(spark: SparkSession, contract: Contract, requested: Iterable[LostMessage]) -> dict[str, Body]:
     """Return the bodies by idempotence key."""
-    return dict(payloads_of(spark, contract, tuple(asked), NOW))
+    return dict(payloads_of(spark, contract, tuple(requested), NOW))
 
 
 def test_a_body_is_found_by_id_and_hash(spark: SparkSession, make: Make) -> None:
     """A retry with the same body is no second version, a hash that is not the evidence's no body at all."""
     contract = make({"value": "body", "key": "customer", "headers": "map('trace', trace.t)"})
-    asked = [lost(1, '{"n":1}'), lost(2, "not two"), lost(3, "three"), lost(9, "nine")]
+    requested = [lost(1, '{"n":1}'), lost(2, "not two"), lost(3, "three"), lost(9, "nine")]
 
-    bodies = found(spark, contract, asked)
+    bodies = found(spark, contract, requested)
 
     assert bodies == {"k-1": Body(1, b"ann", b'{"n":1}', (("trace", "7"),))}
 
@@ -141,9 +141,9 @@ def test_a_record_of_a_brokers_segment_is_found_by_its_position(spark: SparkSess
     }
     replay = {"from": "log", "value": "value", "key": "key", "headers": "headers"}
     contract = make(replay, ledgers={"log": log}, identity="position")
-    asked = [lost(n, None, topic="payments", partition=0, offset=n) for n in (0, 2)]
+    requested = [lost(n, None, topic="payments", partition=0, offset=n) for n in (0, 2)]
 
-    bodies = found(spark, contract, asked)
+    bodies = found(spark, contract, requested)
 
     assert (bodies["k-0"].key, bodies["k-0"].value) == (b"customer-0", b'{"id":"plain-0","amount":0}')
     assert [name for name, _ in bodies["k-0"].headers] == ["trace"]
@@ -151,7 +151,7 @@ def test_a_record_of_a_brokers_segment_is_found_by_its_position(spark: SparkSess
 
 
 @pytest.mark.parametrize(
-    ("replay", "told"),
+    ("replay", "expected"),
     [
         ({"value": "bodi"}, r"replay\.value: .*bodi.*the source's columns are: .*body"),
         (
@@ -165,10 +165,10 @@ def test_a_record_of_a_brokers_segment_is_found_by_its_position(spark: SparkSess
     ],
 )
 def test_an_expression_that_gives_no_body_is_an_error(
-    spark: SparkSession, make: Make, replay: dict[str, Any], told: str
+    spark: SparkSession, make: Make, replay: dict[str, Any], expected: str
 ) -> None:
     """It names the field, what it gives, and the columns that there are."""
-    with pytest.raises(SourceError, match=told):
+    with pytest.raises(SourceError, match=expected):
         found(spark, make(replay), [lost(1, None)])
 
 
@@ -213,9 +213,9 @@ def test_a_hash_that_a_row_claims_speaks_for_no_body(
         "coalesce(hash, sha2(body, 256))": "h1",
         "sha2(customer, 256)": sha("h1"),
     }
-    asked = lost(1, None, payload_hash=hashes.get(columns["payload_hash"], "h1"))
+    requested = lost(1, None, payload_hash=hashes.get(columns["payload_hash"], "h1"))
 
-    body = found(spark, contract, [asked])["k-1"]
+    body = found(spark, contract, [requested])["k-1"]
 
     assert body.value == b"evil"
     assert body.is_verified is is_verified

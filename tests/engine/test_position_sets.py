@@ -113,8 +113,8 @@ def test_a_set_that_lies_scattered_reaches_everywhere(
     """Many ranges would cost each row more than they save."""
     rows = [("a", 0, 2_048 * place) for place in range(3)]
     found = as_set(_rows(spark, rows))
-    for spans, ranges, is_told in ((3, 3, True), (2, 3, False), (3, 2, False)):
+    for spans, ranges, is_reported in ((3, 3, True), (2, 3, False), (3, 2, False)):
         monkeypatch.setattr(position_sets, "_MOST_SPANS", spans)
         monkeypatch.setattr(position_sets, "_MOST_RANGES", ranges)
-        assert (reach(found) is not None) is is_told
+        assert (reach(found) is not None) is is_reported
     assert _rows(spark, EVERY).filter(_reach_of(as_set(_rows(spark, rows).limit(0)))).count() == 0

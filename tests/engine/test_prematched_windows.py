@@ -149,14 +149,14 @@ def test_an_output_without_positions_is_prematched_as_well(
     keyed.write.parquet(str(tmp_path / "keyed"))
     text = CONTRACT.replace("path: delivered", "path: named").replace("path: produced", "path: keyed")
 
-    quick, full, told = _both_ways(
+    quick, full, reported = _both_ways(
         spark, monkeypatch, _contract(tmp_path, f"ordering: key\n{text}{LOG * has_log}")
     )
 
     assert quick.statement == full.statement
     assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)]
     assert set(full.statement["classes"]) == classes
-    assert told == [f"leaving out all but {left} rows, which are judged"]
+    assert reported == [f"leaving out all but {left} rows, which are judged"]
 
 
 def test_an_error_while_comparing_is_reported(
@@ -182,9 +182,9 @@ def test_an_error_while_comparing_is_reported(
         spark, _contract(tmp_path, CONTRACT), WINDOW, run_id="r", now=GRACE_END, progress=steps.append
     )
 
-    told = [step for step in steps if step.startswith("the comparison failed (")]
-    assert len(told) == 1, steps
-    assert told[0].endswith("): judging every row instead")
+    reported = [step for step in steps if step.startswith("the comparison failed (")]
+    assert len(reported) == 1, steps
+    assert reported[0].endswith("): judging every row instead")
     assert found.statement["verdict"] != "KEPT"
 
 

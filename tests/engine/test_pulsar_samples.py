@@ -23,14 +23,14 @@ def test_a_topic_and_a_subscription_become_sources(tmp_path: Path, monkeypatch: 
         Ledger.DELIVERED: str(tmp_path / "out.jsonl"),
         Ledger.COMMITTED: "pulsar:pulsar:persistent://public/default/orders:loader",
     }
-    with served() as (address, asked):
+    with served() as (address, requested):
         monkeypatch.setenv("AIRFLOW_CONN_PULSAR", address)
         made = drafted("orders", Guarantee.AT_LEAST_ONCE, "loader", sources, tmp_path)
         assert not any(needs_spark(text) for text in sources.values())
     (tmp_path / "orders.yml").write_text(made.text)
     ledgers = load_contract(tmp_path / "orders.yml").ledgers
 
-    assert asked
+    assert requested
     assert ledgers[Ledger.PRODUCED].source == PulsarSource(connection="pulsar", topic="parts")
     assert ledgers[Ledger.LOG].columns["message_id"] == "get_json_object(string(value), '$.order_id')"
     name = "persistent://public/default/orders"

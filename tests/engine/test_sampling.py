@@ -78,7 +78,7 @@ def test_a_look_is_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "expected"),
     [
         (lambda _folder: None, "expected files, found none"),
         (lambda folder: (folder / "a.txt").write_text(""), "expected files, found none"),
@@ -99,12 +99,12 @@ def test_a_look_is_bounded(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_sampled_is_reported(
-    tmp_path: Path, make: Callable[[Path], object], told: str
+    tmp_path: Path, make: Callable[[Path], object], expected: str
 ) -> None:
     """With the option that named it, and what to give instead."""
     make(tmp_path)
 
-    with pytest.raises(SourceError, match=rf"--produced .*{told}"):
+    with pytest.raises(SourceError, match=rf"--produced .*{expected}"):
         sample(str(tmp_path), "--produced", Ledger.PRODUCED)
 
 
@@ -177,17 +177,17 @@ def test_a_tables_folder_is_looked_at_as_a_table(
     (tmp_path / "orders" / log).parent.mkdir(parents=True)
     (tmp_path / "orders" / log).touch()
     (tmp_path / "orders" / "part-0.parquet").touch()
-    asked: list[FilesSource] = []
+    requested: list[FilesSource] = []
 
     def first_rows(spec: FilesSource, _place: str, _limit: int) -> list[dict[str, object]]:
-        asked.append(spec)
+        requested.append(spec)
         return [{"message_id": "a", "processed_at": START}]
 
     monkeypatch.setattr(tables, "first_rows", first_rows)
 
     found = sample(str(tmp_path / "orders"), "--delivered", Ledger.DELIVERED)
 
-    assert [(spec.format, spec.path) for spec in asked] == [(form, (str(tmp_path / "orders"),))]
+    assert [(spec.format, spec.path) for spec in requested] == [(form, (str(tmp_path / "orders"),))]
     assert (found.form, found.path, found.rows) == (form, str(tmp_path / "orders"), 1)
     assert [(column.name, column.kind) for column in found.columns] == [
         ("message_id", "text"),

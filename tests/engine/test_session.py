@@ -74,10 +74,10 @@ def test_a_bundle_without_space_names_its_own_folder(
         making, "write_parts", lambda *_: parts._written(failing, tmp_path / "evidence.parquet")
     )
 
-    with pytest.raises(DiskFullError) as told, explained_space_errors():
+    with pytest.raises(DiskFullError) as raised, explained_space_errors():
         making.make_bundle(found, found, request, lambda _: None)
 
-    assert str(told.value) == f"no space left on the device of {tmp_path}"
+    assert str(raised.value) == f"no space left on the device of {tmp_path}"
 
 
 def test_a_java_machine_without_memory_is_reported_as_such(
@@ -93,12 +93,12 @@ def test_a_java_machine_without_memory_is_reported_as_such(
 
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=ended))
-        for told in (
+        for reported in (
             ConnectionRefusedError(111, "Connection refused"),
             Py4JError("does not exist in the JVM"),
         ):
             with pytest.raises(JavaMemoryError, match="or has ended"), explained_space_errors():
-                raise told
+                raise reported
         monkeypatch.setattr(SparkContext, "_gateway", None)
         with pytest.raises(ConnectionRefusedError), explained_space_errors():
             raise ConnectionRefusedError(111, "Connection refused")
@@ -223,14 +223,14 @@ def test_a_job_on_this_machine_listens_on_its_loopback(tmp_path: Path, master: s
     )
 
     assert ran.returncode == 0, ran.stderr[-2_000:]
-    told = json.loads(
+    reported = json.loads(
         next(line for line in ran.stdout.splitlines() if line.startswith("told:")).removeprefix("told:")
     )
-    assert told["listening"], "the driver listens for its executors"
+    assert reported["listening"], "the driver listens for its executors"
     assert {
-        ipaddress.ip_address(one).is_loopback or one == "::ffff:127.0.0.1" for one in told["listening"]
+        ipaddress.ip_address(one).is_loopback or one == "::ffff:127.0.0.1" for one in reported["listening"]
     } == {True}
-    assert (told["spark.driver.host"], told["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
+    assert (reported["spark.driver.host"], reported["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
 
 
 def test_elsewhere_who_connects_must_know_a_secret() -> None:

@@ -268,18 +268,18 @@ def test_a_journal_is_found_with_its_queue_and_what_its_messages_hold(tmp_path: 
     assert contract.ledgers[Ledger.LOG].columns["message_id"] == "properties['order_id']"
     assert "not used: it's, amount, value" in made.text
     assert "properties['it\\'s']" not in made.text
-    told = [question for question in made.open_questions if question.startswith("log:")]
-    assert any("other queues as well: others, ActiveMQ.DLQ" in question for question in told)
-    assert any("concurrent_store_and_dispatch: false is a promise" in question for question in told)
-    assert not any("was not found" in question for question in told)
+    reported = [question for question in made.open_questions if question.startswith("log:")]
+    assert any("other queues as well: others, ActiveMQ.DLQ" in question for question in reported)
+    assert any("concurrent_store_and_dispatch: false is a promise" in question for question in reported)
+    assert not any("was not found" in question for question in reported)
 
 
 def test_the_state_of_share_groups_is_found_with_its_topic(tmp_path: Path) -> None:
     """In a broker's log directory, beside the topic's own folders, which say its id; records are locked one by one."""
     state = tmp_path / "data" / "__share_group_state-0"
     state.mkdir(parents=True)
-    told = [record(update(3), key=key(1, group="loader"), delta=place) for place in range(2)]
-    (state / f"{0:020}.log").write_bytes(batch(told))
+    reported = [record(update(3), key=key(1, group="loader"), delta=place) for place in range(2)]
+    (state / f"{0:020}.log").write_bytes(batch(reported))
     own = tmp_path / "data" / "orders-0"
     own.mkdir()
     (own / f"{0:020}.log").touch()

@@ -59,9 +59,9 @@ def scope(spark: SparkSession) -> Scope:
     return scope_of(spark, case, case.rows, case.present)
 
 
-def _asked(spark: SparkSession, scope: Scope, asked: TraceRequest, *, is_judged: bool) -> dict[str, Any]:
+def _traced(spark: SparkSession, scope: Scope, requested: TraceRequest, *, is_judged: bool) -> dict[str, Any]:
     with suited_to(spark, is_small=True):
-        found = traced(scope, asked, is_judged=is_judged)
+        found = traced(scope, requested, is_judged=is_judged)
     jsonschema.Draft202012Validator(trace_schema()).validate(found)
     return found
 
@@ -72,10 +72,10 @@ def _totals(message: dict[str, Any]) -> dict[str, int]:
 
 def test_a_keys_messages_are_judged_as_the_window_is(spark: SparkSession, scope: Scope) -> None:
     """Every message of the key, in time, each with its own rows; one id of two contents is two messages."""
-    found = _asked(spark, scope, TraceRequest(RequestedBy.KEY, "k"), is_judged=True)
+    found = _traced(spark, scope, TraceRequest(RequestedBy.KEY, "k"), is_judged=True)
 
-    told = {message["positions"][0]["offset"]: message for message in found["messages"]}
-    judgements = {offset: message["judgement"] for offset, message in told.items()}
+    reported = {message["positions"][0]["offset"]: message for message in found["messages"]}
+    judgements = {offset: message["judgement"] for offset, message in reported.items()}
     assert [message["message_id"] for message in found["messages"]] == [
         "early", "lost", "doubled", "reused", "reused",
     ]  # fmt: skip
@@ -86,9 +86,15 @@ def test_a_keys_messages_are_judged_as_the_window_is(spark: SparkSession, scope:
     assert "belongs to the window of its first attempt" in judgements[0]["words"]
     assert [one["class"] for one in judgements[1]["breaks"]] == ["LOST"]
     assert judgements[3]["breaks"] == []
-    assert _totals(told[1]) == {"attempted": 1, "acknowledged": 1, "stored": 1, "written": 0, "committed": 1}
-    assert _totals(told[2])["written"] == 2
-    assert (_totals(told[3])["written"], _totals(told[4])["written"]) == (1, 0)
+    assert _totals(reported[1]) == {
+        "attempted": 1,
+        "acknowledged": 1,
+        "stored": 1,
+        "written": 0,
+        "committed": 1,
+    }
+    assert _totals(reported[2])["written"] == 2
+    assert (_totals(reported[3])["written"], _totals(reported[4])["written"]) == (1, 0)
 
 
 def test_by_content_the_matching_says_whose_an_effect_is(spark: SparkSession) -> None:
@@ -108,7 +114,7 @@ def test_by_content_the_matching_says_whose_an_effect_is(spark: SparkSession) ->
     case = load_case("tracing", written)
     scope = scope_of(spark, case, case.rows, case.present)
 
-    found = _asked(
+    found = _traced(
         spark, scope, TraceRequest(RequestedBy.POSITION, "orders/0/1", ("orders", 0, 1)), is_judged=True
     )
 
@@ -119,12 +125,12 @@ def test_by_content_the_matching_says_whose_an_effect_is(spark: SparkSession) ->
 
 def test_without_a_window_rows_are_shown_and_nothing_is_judged(spark: SparkSession, scope: Scope) -> None:
     """By id, position and key; another group's commit is not this group's."""
-    by_id = _asked(spark, scope, TraceRequest(RequestedBy.MESSAGE_ID, "lost"), is_judged=False)
-    by_place = _asked(
+    by_id = _traced(spark, scope, TraceRequest(RequestedBy.MESSAGE_ID, "lost"), is_judged=False)
+    by_place = _traced(
         spark, scope, TraceRequest(RequestedBy.POSITION, "orders/0/2", ("orders", 0, 2)), is_judged=False
     )
-    by_key = _asked(spark, scope, TraceRequest(RequestedBy.KEY, "K"), is_judged=False)
-    of_nobody = _asked(
+    by_key = _traced(spark, scope, TraceRequest(RequestedBy.KEY, "K"), is_judged=False)
+    of_nobody = _traced(
         spark, scope, TraceRequest(RequestedBy.POSITION, "orders/0/9", ("orders", 0, 9)), is_judged=False
     )
 
@@ -137,6 +143,6 @@ def test_without_a_window_rows_are_shown_and_nothing_is_judged(spark: SparkSessi
 
 def test_a_commit_alone_is_no_trace(spark: SparkSession, scope: Scope) -> None:
     """Every commit passes every lower position; a message that no ledger names is not found, and nothing is judged."""
-    found = _asked(spark, scope, TraceRequest(RequestedBy.MESSAGE_ID, "never sent"), is_judged=True)
+    found = _traced(spark, scope, TraceRequest(RequestedBy.MESSAGE_ID, "never sent"), is_judged=True)
 
     assert found["messages"] == []

@@ -43,7 +43,7 @@ def _shown(scope: Scope, *unaccounted: dict[str, Any]) -> Scope:
         for number in range(3)
     ]
     nothing = {"topic": "orders", "unsent": 0, "unshown": 0, "supposed": 0}
-    rows = [nothing | {"partition": number} | told for number, told in enumerate(unaccounted)]
+    rows = [nothing | {"partition": number} | reported for number, reported in enumerate(unaccounted)]
     return with_partitions_shown(scope, partitions, rows)
 
 

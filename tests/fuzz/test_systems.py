@@ -224,8 +224,8 @@ def _read_share_state(chance: random.Random, _: Path) -> None:
     elif kind == 1:
         share_state(_changed(state_snapshot(3, (3, 9, ACKNOWLEDGED, 1)), chance), is_snapshot=True)
     else:
-        told = update(3, (3, 9, ACKNOWLEDGED, 1), (11, 12, ARCHIVED, 5))
-        share_state(_changed(told, chance), is_snapshot=False)
+        reported = update(3, (3, 9, ACKNOWLEDGED, 1), (11, 12, ARCHIVED, 5))
+        share_state(_changed(reported, chance), is_snapshot=False)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def judged(case: Mapping[str, Any], contract: Path, output: Path) -> Judged:
     start, end = case["window"]
     is_over_at = datetime.fromisoformat(case.get("ended_at", end)) + timedelta(seconds=case["seconds"])
     time.sleep(max(0.0, (is_over_at - datetime.now(UTC)).total_seconds()))
-    told = io.StringIO()
+    reported = io.StringIO()
 
     @contextmanager
     def shared(_contract: Contract, _progress: Progress) -> Iterator[SparkSession]:
@@ -54,17 +54,17 @@ def judged(case: Mapping[str, Any], contract: Path, output: Path) -> Judged:
         ["reconcile", str(contract), "--from", start, "--to", end, "--output", str(output)],
         engine=SparkEngine(shared),
         out=io.StringIO(),
-        err=told,
+        err=reported,
     )
     seconds = time.monotonic() - began
     if not (output / "statement.json").exists():
-        raise AssertionError(told.getvalue())
+        raise AssertionError(reported.getvalue())
     lines = (output / "breaks.jsonl").read_text().splitlines()
     statement = json.loads((output / "statement.json").read_text())
     return Judged(exit_code, statement, tuple(json.loads(line) for line in lines), seconds)
 
 
-def told_of(found: Mapping[str, Any]) -> tuple[Any, ...]:
+def facts_of(found: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return of a break what is compared; of two messages in the wrong order not which of them names it."""
     values = {**found, "flags": tuple(sorted(found["flags"]))}
     if found["class"].startswith("REORDER"):
@@ -74,9 +74,11 @@ def told_of(found: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def differences(case: Mapping[str, Any], found: Judged) -> list[str]:
     """Return in words everything in which what was found is not what the player knew."""
-    known = Counter(told_of(one) for one in case["breaks"])
-    told = Counter(told_of(one) for one in found.breaks)
-    unlike = [f"expected {one}" for one in known - told] + [f"unexpected {one}" for one in told - known]
+    known = Counter(facts_of(one) for one in case["breaks"])
+    reported = Counter(facts_of(one) for one in found.breaks)
+    unlike = [f"expected {one}" for one in known - reported] + [
+        f"unexpected {one}" for one in reported - known
+    ]
     pairs = {
         "verdict": (case["verdict"], found.statement["verdict"]),
         "classes": (case["classes"], found.statement["classes"]),

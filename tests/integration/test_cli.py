@@ -110,14 +110,14 @@ def test_one_message_is_followed_through_the_ledgers(
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     jsonschema.Draft202012Validator(trace_schema()).validate(found)
-    (told,) = found["messages"]
-    assert {stage["stage"]: stage["state"] for stage in told["journey"]} == {
+    (reported,) = found["messages"]
+    assert {stage["stage"]: stage["state"] for stage in reported["journey"]} == {
         "attempted": "seen", "acknowledged": "seen", "stored": "seen", "read": "not_declared", "written": "missing",
         "committed": "seen",
     }  # fmt: skip
-    assert told["message_id"] == message
-    assert told["journey"][0]["steps"][0]["at"].endswith("Z")
-    assert (told["judgement"]["class"], told["judgement"]["breaks"][0]["cause"]) == (
+    assert reported["message_id"] == message
+    assert reported["journey"][0]["steps"][0]["at"].endswith("Z")
+    assert (reported["judgement"]["class"], reported["judgement"]["breaks"][0]["cause"]) == (
         "LOST",
         "commit before process",
     )

@@ -38,47 +38,47 @@ _WHAT: Final = {
 
 def main(words: list[str]) -> int:
     """Compare or write the parts that are asked for; return the exit code."""
-    asked = _arguments(words)
-    parts = [name for name in _WHAT if getattr(asked, name) is not None] or list(_WHAT)
+    requested = _arguments(words)
+    parts = [name for name in _WHAT if getattr(requested, name) is not None] or list(_WHAT)
     if parts == ["recordings"]:
-        return _one_part("recordings", asked)
-    codes = [_one_part(name, asked) for name in parts if name != "recordings"]
+        return _one_part("recordings", requested)
+    codes = [_one_part(name, requested) for name in parts if name != "recordings"]
     if "recordings" in parts:
         # Sources are read by a classic session, and a process has either that or one of Spark Connect.
         command = [sys.executable, "-m", "tests.snapshots", "--recordings"]
-        command += [f"--{name}" for name in ("write", "missing") if getattr(asked, name)]
-        command += ["--only", asked.only] if asked.only else []
+        command += [f"--{name}" for name in ("write", "missing") if getattr(requested, name)]
+        command += ["--only", requested.only] if requested.only else []
         codes.append(subprocess.run(command, check=False).returncode)
     return max(codes)
 
 
-def _one_part(name: str, asked: argparse.Namespace) -> int:
+def _one_part(name: str, requested: argparse.Namespace) -> int:
     drawn: dict[str, Callable[[], dict[str, Any]]] = {
         "golden": golden,
-        "random": partial(random_histories, asked.random or None),
+        "random": partial(random_histories, requested.random or None),
         "recordings": recordings,
     }
     histories = drawn[name]()
     path = FOLDER / f"{name}.jsonl.gz"
-    if asked.only:
-        histories = {one: histories[one] for one in histories if asked.only in one}
-    if asked.write:
-        return _written(name, histories, path, asked)
+    if requested.only:
+        histories = {one: histories[one] for one in histories if requested.only in one}
+    if requested.write:
+        return _written(name, histories, path, requested)
     found = list(_judged(name, histories))
-    told = compared(read(path), found, is_whole=not asked.only and not asked.random)
+    reported = compared(read(path), found, is_whole=not requested.only and not requested.random)
     breaks = sum(len(one.breaks) for one in found)
-    unlike = len({line.partition(": ")[0] for line in told})
-    print(*told, sep="\n", end="\n" if told else "")
+    unlike = len({line.partition(": ")[0] for line in reported})
+    print(*reported, sep="\n", end="\n" if reported else "")
     print(f"{name}: compared {len(found)} histories with {breaks} breaks, {unlike or 'none'} differ")
-    return 1 if told or not found else 0
+    return 1 if reported or not found else 0
 
 
-def _written(name: str, histories: dict[str, Any], path: Path, asked: argparse.Namespace) -> int:
+def _written(name: str, histories: dict[str, Any], path: Path, requested: argparse.Namespace) -> int:
     kept = read(path) if path.exists() else {}
     digest = _digest_in(name)
-    if not asked.only and not asked.random:
+    if not requested.only and not requested.random:
         kept = {one: kept[one] for one in kept if one in histories}
-    if asked.missing:
+    if requested.missing:
         known = {one: snapshot.digest for one, snapshot in kept.items()}
         histories = {one: found for one, found in histories.items() if known.get(one) != digest(found)}
     try:
@@ -97,11 +97,11 @@ def _digest_in(name: str) -> Callable[[Any], str]:
 def _judged(name: str, histories: dict[str, Any]) -> Iterator[Snapshot]:
     if name == "recordings":
         spark = local_session("tieout-snapshots", settings.jars(set()), evidence_bytes=0)
-        asked: Judge = partial(judge_recordings, spark)
+        requested: Judge = partial(judge_recordings, spark)
     else:
-        asked = judge
+        requested = judge
     began = time.monotonic()
-    for number, one in enumerate(judged(asked, histories, _digest_in(name)), 1):
+    for number, one in enumerate(judged(requested, histories, _digest_in(name)), 1):
         yield one
         seconds = time.monotonic() - began
         print(f"{number} of {len(histories)} histories, {seconds:.0f} s", file=sys.stderr, flush=True)

@@ -27,12 +27,12 @@ def compared(kept: Mapping[str, Snapshot], found: Sequence[Snapshot], *, is_whol
 
     `is_whole` says that all histories were judged: then those which are kept and were not found are told as well.
     """
-    told = []
+    reported = []
     for one in found:
         lines = _differences(kept[one.name], one) if one.name in kept else ["no snapshot: it is new"]
-        told += [f"{one.name}: {line}" for line in lines]
+        reported += [f"{one.name}: {line}" for line in lines]
     gone = set(kept) - {one.name for one in found} if is_whole else set()
-    return told + [f"{name}: this history is no more" for name in sorted(gone)]
+    return reported + [f"{name}: this history is no more" for name in sorted(gone)]
 
 
 def _differences(kept: Snapshot, found: Snapshot) -> list[str]:

@@ -36,8 +36,8 @@ def judge(histories: Sequence[History]) -> Judged:
     """Yield what a run of its own would say of each history."""
     plain = [place for place, history in enumerate(histories) if is_of_one_topic_each(history)]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("forkserver")) as pool:
-        told = pool.map(_by_sql, [histories[place] for place in plain], chunksize=_AT_ONCE)
-        yield from zip(plain, told, strict=True)
+        reported = pool.map(_by_sql, [histories[place] for place in plain], chunksize=_AT_ONCE)
+        yield from zip(plain, reported, strict=True)
     for place in sorted({*range(len(histories))} - {*plain}):
         yield place, _by_spark(_spark(), histories[place])
 

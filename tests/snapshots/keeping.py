@@ -45,9 +45,9 @@ def snapshot_of(name: str, digest: str, found: Mapping[str, Any]) -> Snapshot:
     return Snapshot(name, digest, {key: plain[key] for key in plain if key not in OF_THE_RUN}, breaks)
 
 
-def write(path: Path, told: str, snapshots: Iterable[Snapshot]) -> None:
+def write(path: Path, expected: str, snapshots: Iterable[Snapshot]) -> None:
     """Write the snapshots in the order of their names, the same bytes for the same snapshots."""
-    lines = [{"what": told}, *(vars(one) for one in sorted(snapshots, key=lambda one: one.name))]
+    lines = [{"what": expected}, *(vars(one) for one in sorted(snapshots, key=lambda one: one.name))]
     text = "".join(json.dumps(line, sort_keys=True, ensure_ascii=False) + "\n" for line in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))

@@ -64,8 +64,8 @@ def _publish(store: Store, number: int, found: list[dict[str, Any]], contract: A
     for item in found:
         sizes[item["incident_id"]] += 1
     incidents = [{**incident(name, size), "severity": "critical"} for name, size in sizes.items()]
-    told = statement(number, incidents=incidents, breaks_total=len(found))
-    store.publish(told, found, json.loads(contract.to_json()), ORIGIN)
+    published = statement(number, incidents=incidents, breaks_total=len(found))
+    store.publish(published, found, json.loads(contract.to_json()), ORIGIN)
 
 
 @pytest.fixture
@@ -132,8 +132,8 @@ def test_an_incident_that_shrinks_stays_in_its_thread(store: Store, contract: An
         {**incident("late", 1), "class": "LATE", "severity": "warning"},
         {**incident("incident-2", 7), "severity": "critical"},
     ]
-    told = statement(2, incidents=sizes, breaks_total=8)
-    store.publish(told, [late, *rest], json.loads(contract.to_json()), ORIGIN)
+    published = statement(2, incidents=sizes, breaks_total=8)
+    store.publish(published, [late, *rest], json.loads(contract.to_json()), ORIGIN)
     enqueue_incident_alerts(store)
     (second,) = store.claim_alerts(9, _MINUTE)
 

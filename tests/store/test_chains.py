@@ -30,9 +30,9 @@ def _publish(
 ) -> str:
     """Publish a run of a hop that lost these messages, as one incident, and return the incident's id."""
     terms = changes.pop("terms", {"alerts": ROUTES})
-    told = {"pipeline": {"pipeline": after} if isinstance(after, str) else after}
+    reported = {"pipeline": {"pipeline": after} if isinstance(after, str) else after}
     contract = json.loads(contract_of("exactly_once", **terms).to_json())
-    contract |= {"pipeline": pipeline} | ({} if after is None else {"after": told["pipeline"]})
+    contract |= {"pipeline": pipeline} | ({} if after is None else {"after": reported["pipeline"]})
     name = f"{pipeline}-{window[0]}"
     severity = changes.pop("severity", "critical")
     found = [
@@ -55,7 +55,7 @@ def _origin(store: Store, number: int, pipeline: str, name: str) -> Origin:
     return store.origins(pipeline, [run_id(number)])[run_id(number), name]
 
 
-def _told(url: str) -> list[tuple[str, str]]:
+def _alerts(url: str) -> list[tuple[str, str]]:
     return [
         (row["pipeline"], row["payload"]["subject"].split(": ", 1)[1].split(",")[0])
         for row in query(url, "SELECT pipeline, payload FROM tieout.alert ORDER BY alert_id")
@@ -75,7 +75,7 @@ def test_one_loss_at_the_first_of_three_hops_is_one_incident(
     enqueue_incident_alerts(store)
     enqueue_incident_alerts(store)
 
-    assert _told(store_url) == [("enrich", "BROKEN: LOST")]
+    assert _alerts(store_url) == [("enrich", "BROKEN: LOST")]
     for number, pipeline in ((2, "route"), (3, "table")):
         origin = _origin(store, number, pipeline, names[pipeline])
         assert (origin.is_consequence, origin.words) == (True, "lost before, at enrich")
@@ -105,7 +105,7 @@ def test_what_was_lost_here_is_reported_beside_what_was_lost_before(store: Store
 
     assert (origin.is_consequence, origin.doubt) == (False, None)
     assert origin.words == "2 of 3 were lost before, at enrich; the others here"
-    assert _told(store_url) == [("enrich", "BROKEN: LOST"), ("route", "BROKEN: LOST")]
+    assert _alerts(store_url) == [("enrich", "BROKEN: LOST"), ("route", "BROKEN: LOST")]
 
 
 def test_a_loss_after_a_hop_that_lost_nothing_is_one_of_its_own(store: Store, store_url: str) -> None:
@@ -115,7 +115,7 @@ def test_a_loss_after_a_hop_that_lost_nothing_is_one_of_its_own(store: Store, st
     enqueue_incident_alerts(store)
 
     assert _origin(store, 2, "route", name).words == "lost here: enrich did not lose them"
-    assert _told(store_url) == [("route", "BROKEN: LOST")]
+    assert _alerts(store_url) == [("route", "BROKEN: LOST")]
 
 
 _DOUBTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -159,7 +159,7 @@ def test_an_unknown_origin_is_reported_and_alerted(
     origin = _origin(store, 2, "route", name)
 
     assert origin.words == f"could not tell whether enrich lost them: {doubt}"
-    assert _told(store_url) == [("route", "BROKEN: LOST")]
+    assert _alerts(store_url) == [("route", "BROKEN: LOST")]
 
 
 def test_ids_that_change_are_compared_where_the_contract_says_how(store: Store) -> None:
@@ -209,7 +209,7 @@ def test_a_loss_without_an_alert_at_the_hop_before_is_alerted_here(
     enqueue_incident_alerts(store)
 
     assert _origin(store, 2, "route", name).is_consequence
-    assert _told(store_url) == [("route", "BROKEN: LOST")]
+    assert _alerts(store_url) == [("route", "BROKEN: LOST")]
 
 
 def test_what_the_hop_before_repaired_is_reported_here_only_if_it_is_still_lost(
@@ -221,13 +221,13 @@ def test_what_the_hop_before_repaired_is_reported_here_only_if_it_is_still_lost(
     _publish(store, 3, "enrich")
     enqueue_incident_alerts(store, "route")
     assert _origin(store, 2, "route", name).is_consequence
-    assert _told(store_url) == []
+    assert _alerts(store_url) == []
 
     _publish(store, 4, "route", ["m-1"], after="enrich")
     enqueue_incident_alerts(store, "route")
 
     assert _origin(store, 4, "route", name).words == "lost here: enrich did not lose them"
-    assert _told(store_url) == [("route", "BROKEN: LOST")]
+    assert _alerts(store_url) == [("route", "BROKEN: LOST")]
 
 
 def test_what_is_held_back_and_resolved_is_never_alerted(store: Store, store_url: str) -> None:
@@ -238,7 +238,7 @@ def test_what_is_held_back_and_resolved_is_never_alerted(store: Store, store_url
     _publish(store, 3, "route", after="enrich")
     enqueue_incident_alerts(store, "route")
 
-    assert _told(store_url) == []
+    assert _alerts(store_url) == []
     assert store.incident_news("route") == ()
 
 

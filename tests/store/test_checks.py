@@ -377,8 +377,10 @@ def test_excuses_regressions_that_an_operator_announced(
     expected: dict[str, str],
 ) -> None:
     """A regression is excused where it is called annotated and the contract knows of this group's reset."""
-    told = [{"at": "2026-11-20T10:30:00Z", "kind": "offset_reset", "group": group} for group in annotations]
-    contract = contract_of(AMO, annotations=told)
+    reported = [
+        {"at": "2026-11-20T10:30:00Z", "kind": "offset_reset", "group": group} for group in annotations
+    ]
+    contract = contract_of(AMO, annotations=reported)
     name, amount = "COMMIT_REGRESSION", len(rows)
     statement = statement_of(
         contract,

@@ -42,7 +42,7 @@ def gap(contract: Contract, first: int, until: int, *, is_stale: bool = False) -
     return OpenGap(found.kind, window, gap_alerts(contract, found))
 
 
-def told(store: Store, *found: OpenGap, since: datetime = TEN) -> GapsTold:
+def stored(store: Store, *found: OpenGap, since: datetime = TEN) -> GapsTold:
     """Tell what an audit found."""
     return store.store_gap_alerts("orders", found, since, closed_alert)
 
@@ -57,19 +57,19 @@ def sent(store: Store) -> list[tuple[str, str, str]]:
 
 def test_a_gap_is_reported_once_to_everybody_who_wants_it(store: Store, contract: Contract) -> None:
     """However often it is found and however it grows, and a stale one to those who want warnings."""
-    assert told(store, gap(contract, 0, 1)) == GapsTold(2, 0, 0)
+    assert stored(store, gap(contract, 0, 1)) == GapsTold(2, 0, 0)
     assert [(kind, to) for kind, to, _ in sent(store)] == [("window_gap", "webhook"), ("window_gap", "slack")]
 
-    assert told(store, gap(contract, 0, 5)) == GapsTold(0, 2, 0)
-    assert told(store, gap(contract, 3, 5)) == GapsTold(0, 2, 0)
+    assert stored(store, gap(contract, 0, 5)) == GapsTold(0, 2, 0)
+    assert stored(store, gap(contract, 3, 5)) == GapsTold(0, 2, 0)
     assert sent(store) == []
-    assert told(store, gap(contract, 0, 5), gap(contract, 7, 8, is_stale=True)) == GapsTold(1, 2, 0)
+    assert stored(store, gap(contract, 0, 5), gap(contract, 7, 8, is_stale=True)) == GapsTold(1, 2, 0)
 
 
 def test_what_still_waits_goes_out_as_it_is_now(store: Store, contract: Contract) -> None:
     """A receiver that was down all night hears of the whole night."""
-    told(store, gap(contract, 0, 1))
-    told(store, gap(contract, 0, 12))
+    stored(store, gap(contract, 0, 1))
+    stored(store, gap(contract, 0, 12))
 
     ((_, _, subject), _) = sent(store)
 
@@ -78,12 +78,12 @@ def test_what_still_waits_goes_out_as_it_is_now(store: Store, contract: Contract
 
 def test_a_closed_gap_is_reported_to_whom_it_was_reported_open(store: Store, contract: Contract) -> None:
     """Once, with the lowest severity, and with the whole span that it had."""
-    told(store, gap(contract, 0, 1))
-    told(store, gap(contract, 0, 3))
+    stored(store, gap(contract, 0, 1))
+    stored(store, gap(contract, 0, 3))
     sent(store)
 
-    assert told(store) == GapsTold(0, 0, 2)
-    assert told(store) == GapsTold(0, 0, 0)
+    assert stored(store) == GapsTold(0, 0, 2)
+    assert stored(store) == GapsTold(0, 0, 0)
     assert sent(store) == [
         (
             "window_gap_closed",
@@ -97,26 +97,26 @@ def test_a_closed_gap_is_reported_to_whom_it_was_reported_open(store: Store, con
 def test_a_gap_that_opens_again_is_reported_again(store: Store, contract: Contract) -> None:
     """It is other news than the one that was closed."""
     for _ in range(2):
-        assert told(store, gap(contract, 0, 1)) == GapsTold(2, 0, 0)
-        assert told(store) == GapsTold(0, 0, 2)
+        assert stored(store, gap(contract, 0, 1)) == GapsTold(2, 0, 0)
+        assert stored(store) == GapsTold(0, 0, 2)
 
     assert len(sent(store)) == 8
 
 
 def test_half_a_gap_closed_is_the_same_gap(store: Store, contract: Contract) -> None:
     """The middle was judged: neither half is news, and the gap closes with the last of them."""
-    told(store, gap(contract, 0, 5))
+    stored(store, gap(contract, 0, 5))
 
-    assert told(store, gap(contract, 0, 2), gap(contract, 3, 5)) == GapsTold(0, 4, 0)
-    assert told(store, gap(contract, 4, 5)) == GapsTold(0, 2, 0)
-    assert told(store) == GapsTold(0, 0, 2)
+    assert stored(store, gap(contract, 0, 2), gap(contract, 3, 5)) == GapsTold(0, 4, 0)
+    assert stored(store, gap(contract, 4, 5)) == GapsTold(0, 2, 0)
+    assert stored(store) == GapsTold(0, 0, 2)
 
 
 def test_a_gap_that_was_not_looked_at_is_not_closed(store: Store, contract: Contract) -> None:
     """The audit's reach moved on: nobody knows that its windows were judged."""
-    told(store, gap(contract, 0, 1))
+    stored(store, gap(contract, 0, 1))
 
-    assert told(store, since=TEN + 2 * HOUR) == GapsTold(0, 0, 0)
+    assert stored(store, since=TEN + 2 * HOUR) == GapsTold(0, 0, 0)
 
 
 def published(store: Store, number: int, **changes: Any) -> None:
@@ -147,7 +147,7 @@ def test_an_audit_begins_where_something_is_known(store: Store, contract: Contra
     published(store, 1)
     assert store.audited_since("orders") == WINDOW.start
 
-    told(store, gap(contract, -3, -2), since=TEN - 5 * HOUR)
+    stored(store, gap(contract, -3, -2), since=TEN - 5 * HOUR)
     assert store.audited_since("orders") == TEN - 3 * HOUR
 
 

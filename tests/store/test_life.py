@@ -42,13 +42,13 @@ def _publish(
         sizes[item["incident_id"]] = sizes.get(item["incident_id"], 0) + 1
     classes = {item["incident_id"]: item["class"] for item in found}
     incidents = [{**incident(name, size), "class": classes[name]} for name, size in sizes.items()]
-    told = {
+    reported = {
         "window": {"start": window[0], "end": window[1]},
         "incidents": incidents,
         "breaks_total": len(found),
         **changes,
     }
-    store.publish(statement(number, **told), found, contract, ORIGIN)
+    store.publish(statement(number, **reported), found, contract, ORIGIN)
 
 
 def _rows(delivered: int) -> dict[str, Any]:

@@ -60,10 +60,10 @@ def test_the_report_of_a_period(store: Store, store_url: str, monkeypatch: pytes
         err=err,
     )
 
-    (told,) = json.loads(out.getvalue())["pipelines"]
+    (reported,) = json.loads(out.getvalue())["pipelines"]
     assert (code, err.getvalue()) == (3, "")
-    assert (told["windows_judged"], told["windows_unchecked"], told["not_judged"]) == (2, 1, [])
-    assert {name: count for name, count in told["verdicts"].items() if count} == {"KEPT": 1, "UNKNOWN": 1}
+    assert (reported["windows_judged"], reported["windows_unchecked"], reported["not_judged"]) == (2, 1, [])
+    assert {name: count for name, count in reported["verdicts"].items() if count} == {"KEPT": 1, "UNKNOWN": 1}
 
 
 def test_a_report_tells_a_loss_at_the_hop_where_it_happened(
@@ -75,15 +75,17 @@ def test_a_report_tells_a_loss_at_the_hop_where_it_happened(
     for number, pipeline in enumerate(("enrich", "route", "table"), start=1):
         name = f"loss at {pipeline}"
         after = {} if before is None else {"after": before}
-        told = statement(number, pipeline=pipeline, incidents=[incident(name, 1)], breaks_total=1, **after)
+        published = statement(
+            number, pipeline=pipeline, incidents=[incident(name, 1)], breaks_total=1, **after
+        )
         contract = {"pipeline": pipeline, **({} if before is None else {"after": {"pipeline": before}})}
-        store.publish(told, [one_break(1, incident_id=name)], contract, ORIGIN)
+        store.publish(published, [one_break(1, incident_id=name)], contract, ORIGIN)
         before = pipeline
 
     def printed(form: str) -> str:
         out = io.StringIO()
-        asked = ["--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T11:00:00Z", "--format", form]
-        main(["report", *asked], out=out, err=io.StringIO())
+        requested = ["--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T11:00:00Z", "--format", form]
+        main(["report", *requested], out=out, err=io.StringIO())
         return out.getvalue()
 
     first, second, third = json.loads(printed("json"))["pipelines"]
@@ -92,7 +94,7 @@ def test_a_report_tells_a_loss_at_the_hop_where_it_happened(
     for one in (second, third):
         origin = one["incidents"][0]["origin"]
         assert (origin["words"], origin["is_consequence"]) == ("lost before, at enrich", True)
-        assert [told["incident_id"] for told in origin["earlier"]] == ["loss at enrich"]
+        assert [published["incident_id"] for published in origin["earlier"]] == ["loss at enrich"]
     for form in ("text", "markdown", "html"):
         page = printed(form)
         assert page.count("Open incidents") == (2 if form == "html" else 1), form

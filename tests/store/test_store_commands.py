@@ -23,7 +23,7 @@ def published(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> 
     return store
 
 
-def told(*words: str) -> tuple[int, str, str]:
+def run_command(*words: str) -> tuple[int, str, str]:
     """Return exit code, output and complaint of one command."""
     out, err = io.StringIO(), io.StringIO()
     code = main(words, out=out, err=err)
@@ -32,16 +32,16 @@ def told(*words: str) -> tuple[int, str, str]:
 
 def json_output(*words: str) -> Any:
     """Return what a command prints as JSON."""
-    code, out, err = told(*words, "--json")
+    code, out, err = run_command(*words, "--json")
     assert (code, err) == (0, "")
     return json.loads(out)
 
 
 def test_status_says_how_a_pipeline_stands(published: Store) -> None:
     """Latest verdict, open breaks, silences; as text and as JSON."""
-    told("silence", "orders", "--until", "2h", "--reason", "maintenance", "--who", "ann")
+    run_command("silence", "orders", "--until", "2h", "--reason", "maintenance", "--who", "ann")
 
-    code, out, _ = told("status")
+    code, out, _ = run_command("status")
     (as_json,) = json_output("status", "orders")["pipelines"]
 
     assert code == 0
@@ -60,10 +60,10 @@ def test_status_says_how_a_pipeline_stands(published: Store) -> None:
 
 def test_breaks_are_listed_page_by_page(published: Store) -> None:
     """A full page names where the next begins."""
-    code, out, _ = told("breaks", "orders", "--limit", "1")
+    code, out, _ = run_command("breaks", "orders", "--limit", "1")
     second = json_output("breaks", "orders", "--limit", "1", "--after", "break-0")
     incidents = json_output("breaks", "orders", "--incidents")
-    behind_the_last = told("breaks", "orders", "--after", "break-1")
+    behind_the_last = run_command("breaks", "orders", "--after", "break-1")
 
     assert code == 0
     assert behind_the_last[:2] == (0, "nothing more is open\n")
@@ -85,10 +85,10 @@ def test_accepted_breaks_are_not_open_and_the_verdict_stays(published: Store, st
     accepted = json_output(
         "accept", "orders", "--incident", "incident-1", "--until", "7d", "--reason", "INC-7", "--who", "ann"
     )
-    open_then = told("breaks", "orders")[1]
-    reopened = told("reopen", "orders", "--break", "break-0", "--reason", "no", "--who", "bob")
-    told("annotate", "orders", "--break", "break-0", "--reason", "look\x1b[31m", "--who", "eve")
-    history = told("breaks", "orders", "--history", "break-0")[1].splitlines()
+    open_then = run_command("breaks", "orders")[1]
+    reopened = run_command("reopen", "orders", "--break", "break-0", "--reason", "no", "--who", "bob")
+    run_command("annotate", "orders", "--break", "break-0", "--reason", "look\x1b[31m", "--who", "eve")
+    history = run_command("breaks", "orders", "--history", "break-0")[1].splitlines()
 
     assert accepted["accepted"] == 3
     assert open_then == "nothing is open\n"
@@ -126,7 +126,7 @@ def test_a_mistake_is_explained_and_changes_nothing(
     published: Store, words: list[str], complaint: str
 ) -> None:
     """Exit 2, one line, no trace."""
-    code, out, err = told(*words)
+    code, out, err = run_command(*words)
 
     assert (code, out) == (2, "")
     assert complaint in err
@@ -155,7 +155,7 @@ def test_arguments_that_make_no_sense_are_refused(
 ) -> None:
     """Before the store is asked."""
     with pytest.raises(SystemExit) as caught:
-        told(*words)
+        run_command(*words)
 
     assert caught.value.code == 2
     assert complaint in capsys.readouterr().err
@@ -165,7 +165,7 @@ def test_without_a_store_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) 
     """It is the one thing to set."""
     monkeypatch.delenv("TIEOUT_DATABASE_URL", raising=False)
 
-    code, _, err = told("status")
+    code, _, err = run_command("status")
 
     assert code == 2
     assert "TIEOUT_DATABASE_URL is not set" in err
@@ -204,12 +204,12 @@ def test_a_stored_run_is_checked_without_airflow(
     found = statement_of(contract)
     store.publish(found, (), json.loads(contract.to_json()), ORIGIN)
 
-    code, out, _ = told("check-run", found["run_id"])
+    code, out, _ = run_command("check-run", found["run_id"])
     report = json_output("check-run", found["run_id"])
 
     assert code == 0
     assert any(line.startswith("pass  critical lost:") for line in out.splitlines())
     assert report["suite"] == "statement+exactly_once"
     assert store.checks(found["run_id"]) == ()
-    code, _, err = told("check-run", run_id(99))
+    code, _, err = run_command("check-run", run_id(99))
     assert (code, "no run of that id" in err) == (2, True)

@@ -168,7 +168,7 @@ def test_another_error_is_reported_unchanged(tmp_path: Path) -> None:
     """A parent that is a file is no full device."""
     (tmp_path / "file").touch()
 
-    with pytest.raises(OSError, match="file") as told:
+    with pytest.raises(OSError, match="file") as raised:
         _write(tmp_path / "file" / "result", "x")
 
-    assert not isinstance(told.value, DiskFullError)
+    assert not isinstance(raised.value, DiskFullError)

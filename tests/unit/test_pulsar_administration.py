@@ -88,11 +88,11 @@ def test_a_connection_that_the_broker_closed_is_opened_again(administration: Any
         handler.close_connection = True
         return False
 
-    with served(close) as (address, asked):
+    with served(close) as (address, requested):
         broker = administration(address)
         assert [broker.get(STATISTICS).status for _ in range(3)] == [200] * 3
 
-    assert len(asked) == 3
+    assert len(requested) == 3
 
 
 @pytest.mark.parametrize("fields", [{"password": TOKEN}, {"extra": {"token": TOKEN}}])
@@ -123,10 +123,10 @@ def test_a_certificate_is_verified_by_the_authority_that_the_connection_names(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
 
-    with served(tls=context) as (address, asked):
+    with served(tls=context) as (address, requested):
         with pytest.raises(SourceError, match="its certificate is refused: self-signed certificate"):
             administration(address, password=TOKEN).get(STATISTICS)
-        assert not asked
+        assert not requested
         trusting = administration(address, password=TOKEN, extra={"tls_ca": str(certificate)})
         assert trusting.get(STATISTICS).status == 200
 
@@ -157,8 +157,8 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("status", [500, 502, 503, 429])
 def test_what_may_pass_is_asked_again_later(administration: Any, status: int) -> None:
     """A broker that loads, or is asked too much."""
-    told = pytest.raises(SourceUnreachableError, match=f"does not answer now: {status}")
-    with served(_answering(status, b"<html>")) as (address, _), told:
+    reported = pytest.raises(SourceUnreachableError, match=f"does not answer now: {status}")
+    with served(_answering(status, b"<html>")) as (address, _), reported:
         administration(address).get(STATISTICS)
 
 
@@ -232,17 +232,17 @@ def test_what_is_no_answer_is_named(administration: Any, behaviour: Behaviour) -
 
 def test_a_redirection_is_followed_to_hosts_of_the_connection_only(administration: Any) -> None:
     """The broker that serves a topic may be another; nobody else is told the token."""
-    with served() as (owner, asked):
+    with served() as (owner, requested):
         port = owner.rpartition(":")[2]
         moved = _answering(307, b"", ("Location", f"http://localhost:{port}/admin/v2/{STATISTICS}"))
         with served(moved) as (address, _):
             with pytest.raises(SourceError, match="redirects to localhost, which serves the topic"):
                 administration(address, password=TOKEN).get(STATISTICS)
-            assert not asked
+            assert not requested
 
             allowed = administration(address, extra={"redirect_hosts": "other, localhost"})
             assert allowed.get(STATISTICS).status == 200
-            assert asked == [STATISTICS]
+            assert requested == [STATISTICS]
 
 
 @pytest.mark.parametrize(
@@ -250,17 +250,17 @@ def test_a_redirection_is_followed_to_hosts_of_the_connection_only(administratio
 )
 def test_a_redirection_elsewhere_is_an_error(administration: Any, location: str) -> None:
     """To another service, or a page to log in at."""
-    told = pytest.raises(SourceError, match="redirects to")
-    with served(_answering(302, b"", ("Location", location))) as (address, _), told:
+    reported = pytest.raises(SourceError, match="redirects to")
+    with served(_answering(302, b"", ("Location", location))) as (address, _), reported:
         administration(address).get(STATISTICS)
 
 
 def test_redirections_in_a_circle_end(administration: Any) -> None:
     """After a few."""
     circle = _answering(307, b"", ("Location", f"/admin/v2/{STATISTICS}"))
-    with served(circle) as (address, asked), pytest.raises(SourceError, match="found 4 redirections"):
+    with served(circle) as (address, requested), pytest.raises(SourceError, match="found 4 redirections"):
         administration(address).get(STATISTICS)
-    assert len(asked) == 4
+    assert len(requested) == 4
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,10 @@ def test_a_thread_is_one_pagerduty_incident() -> None:
     assert opened["dedup_key"] != other["dedup_key"]
     assert [event["event_action"] for event in (opened, ended)] == ["trigger", "resolve"]
     assert len(opened["payload"]["summary"]) == 1024
-    told = {name: opened["payload"][name] for name in ("source", "severity", "component", "group", "class")}
-    assert told == {
+    reported = {
+        name: opened["payload"][name] for name in ("source", "severity", "component", "group", "class")
+    }
+    assert reported == {
         "source": "orders", "severity": "critical", "component": "loader", "group": "payments", "class": "verdict",
     }  # fmt: skip
     assert opened["links"] == [{"href": "http://h/p", "text": "the run"}]
@@ -107,13 +109,13 @@ MAIL = Connection(conn_type="smtp", extra_dejson={"to": ["a@x.org", "b@x.org"], 
 
 def test_an_email_is_escaped_and_recognised_when_repeated(hook: type[Hook]) -> None:
     """Markup in an id is text; the idempotency key goes along as a header."""
-    told = alert(
+    reported = alert(
         to="email",
         connection="mail",
         payload={"subject": "orders: BROKEN", "text": "<script>alert(1)</script>"},
     )
 
-    assert emailing.send_email(told, MAIL) is None
+    assert emailing.send_email(reported, MAIL) is None
 
     (sent,) = hook.sent
     assert (sent["connection"], sent["to"], sent["subject"]) == ("mail", "a@x.org, b@x.org", "orders: BROKEN")

@@ -103,10 +103,10 @@ def _publish(store: Store, number: int, final: Verdict | None, **changes: Any) -
     partitions = [
         {**partition("orders", 0, messages=10, accepted=10, delivered=8, lost=2), "offsets": OFFSETS}
     ]
-    told = statement(
+    published = statement(
         number, **{"partitions": partitions, "latency": LATENCY, "classes": {"LOST": 2, "LATE": 1}, **changes}
     )
-    store.publish(told, breaks, contract, RunOrigin(told["pipeline"], f"scheduled__{number}", 1))
+    store.publish(published, breaks, contract, RunOrigin(published["pipeline"], f"scheduled__{number}", 1))
     if final is not None:
         check = CheckResult("no_loss", Severity.CRITICAL, CheckStatus.FAIL, "2", "0")
         store.record_checks(

@@ -25,11 +25,11 @@ def _publish(store: Store, number: int, pipeline: str, lost: list[str], after: s
     found = [one_break(place, message_id=one, incident_id=name) for place, one in enumerate(lost)]
     incidents = [{**incident(name, len(found)), "severity": "critical"}] if found else []
     counts = {**partition("orders", 0, messages=10, accepted=10, lost=len(found)), "offsets": None}
-    told = statement(
+    published = statement(
         number, pipeline=pipeline, incidents=incidents, breaks_total=len(found), partitions=[counts]
     )
     plain: dict[str, Any] = {**contract.model_dump(mode="json", by_alias=True, exclude_none=True)}
-    store.publish(told, found, {**plain, "pipeline": pipeline}, ORIGIN)
+    store.publish(published, found, {**plain, "pipeline": pipeline}, ORIGIN)
 
 
 def _publish_spoilt(store: Store, number: int, pipeline: str, after: str | None = None) -> None:
@@ -43,9 +43,9 @@ def _publish_spoilt(store: Store, number: int, pipeline: str, after: str | None 
     found = [one_break(7, **broken)]
     incidents = [{**incident("spoilt", 1), "class": "CORRUPTED_VALUE", "severity": "critical"}]
     counts = {**partition("orders", 0, messages=10, accepted=10, lost=0), "offsets": None}
-    told = statement(number, pipeline=pipeline, incidents=incidents, breaks_total=1, partitions=[counts])
+    published = statement(number, pipeline=pipeline, incidents=incidents, breaks_total=1, partitions=[counts])
     plain: dict[str, Any] = {**contract.model_dump(mode="json", by_alias=True, exclude_none=True)}
-    store.publish(told, found, {**plain, "pipeline": pipeline}, ORIGIN)
+    store.publish(published, found, {**plain, "pipeline": pipeline}, ORIGIN)
 
 
 @pytest.fixture(scope="module")
@@ -76,35 +76,35 @@ def _incident(client: TestClient, number: int, pipeline: str) -> str:
 
 def test_a_window_shows_the_whole_chain(client: TestClient) -> None:
     """Each hop with its window, its verdict and what its statement has lost; the loss is marked as one from before."""
-    told = _text(client, f"/runs/{run_id(2)}")
+    text = _text(client, f"/runs/{run_id(2)}")
 
     assert re.search(
         r"1 enrich 2026-11-20 10:00 .* BROKEN 1 0 2 route , this one .* BROKEN 1 1 3 table .* BROKEN 2 1 ",
-        told,
+        text,
     )
-    assert "LOST open; lost before, at enrich critical" in told
+    assert "LOST open; lost before, at enrich critical" in text
     assert "open; lost before" not in _text(client, f"/runs/{run_id(1)}")
     assert "passes these pipelines" not in _text(client, f"/runs/{run_id(6)}")
 
 
 def test_a_window_counts_what_an_earlier_hop_corrupted(client: TestClient) -> None:
     """What only went on is counted at both hops, and at the later one as from before."""
-    told = _text(client, f"/runs/{run_id(8)}")
+    text = _text(client, f"/runs/{run_id(8)}")
 
-    assert re.search(r"1 spoiling .* BROKEN 1 0 2 carrying , this one .* BROKEN 1 1 ", told)
+    assert re.search(r"1 spoiling .* BROKEN 1 0 2 carrying , this one .* BROKEN 1 1 ", text)
 
 
 def test_the_health_of_all_pipelines_tells_a_loss_at_its_hop(client: TestClient) -> None:
     """A later hop's line says after which hop it comes, and which of its open incidents that one has already."""
-    told = _text(client, "/", period="day", until="2026-11-21T00:00:00Z")
+    text = _text(client, "/", period="day", until="2026-11-21T00:00:00Z")
     page = client.get("/", params={"period": "day", "until": "2026-11-21T00:00:00Z"}).text
 
-    assert re.search(r"enrich (KEPT|BROKEN|UNKNOWN|[^a-z]+) ", told)
-    assert "route after enrich; 1 open incident lost before, at enrich" in told
-    assert "table after route" in told
-    assert "table after route;" not in told
-    assert f"after_hidden after {HIDDEN}" in told
-    assert f"after {HIDDEN};" not in told
+    assert re.search(r"enrich (KEPT|BROKEN|UNKNOWN|[^a-z]+) ", text)
+    assert "route after enrich; 1 open incident lost before, at enrich" in text
+    assert "table after route" in text
+    assert "table after route;" not in text
+    assert f"after_hidden after {HIDDEN}" in text
+    assert f"after {HIDDEN};" not in text
     assert f"/runs/{run_id(1)}/incident?id=loss+at+enrich" in page.replace("%20", "+")
 
 
@@ -141,14 +141,14 @@ def test_a_consequence_is_not_to_be_repaired_twice(client: TestClient) -> None:
 
 def test_a_trace_goes_over_the_chain(client: TestClient) -> None:
     """From any hop, and each hop says which of its breaks show the message."""
-    told = _text(client, "/pipelines/route/trace", by="message_id", value="m-2")
+    text = _text(client, "/pipelines/route/trace", by="message_id", value="m-2")
 
     assert re.search(
-        r"1 enrich none is stored 2 route , this one none is stored 3 table LOST at: consumer, ", told
+        r"1 enrich none is stored 2 route , this one none is stored 3 table LOST at: consumer, ", text
     )
-    told = _text(client, "/pipelines/enrich/trace", by="message_id", value="m-1")
+    text = _text(client, "/pipelines/enrich/trace", by="message_id", value="m-1")
     assert re.search(
-        r"2 route LOST at: consumer, 2026-11-20 10:00 [^;]*; lost before, at enrich 3 table", told
+        r"2 route LOST at: consumer, 2026-11-20 10:00 [^;]*; lost before, at enrich 3 table", text
     )
     assert "Over the chain" not in _text(client, "/pipelines/alone/trace", by="message_id", value="m-1")
     assert "Over the chain" not in _text(client, "/pipelines/route/trace", by="position", value="orders/0/1")
@@ -156,9 +156,9 @@ def test_a_trace_goes_over_the_chain(client: TestClient) -> None:
 
 def test_nothing_is_shown_of_a_hop_that_the_visitor_may_not_read(client: TestClient) -> None:
     """Its name stands in the contract that they may read; whether it lost a message does not."""
-    told = _incident(client, 5, "after_hidden")
+    reported = _incident(client, 5, "after_hidden")
     window = _text(client, f"/runs/{run_id(5)}")
 
-    assert "Not shown: you may not read every earlier hop." in told
-    assert "lost before, at" not in told + window
+    assert "Not shown: you may not read every earlier hop." in reported
+    assert "lost before, at" not in reported + window
     assert f"1 {HIDDEN} you may not read it" in window

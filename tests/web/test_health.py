@@ -18,9 +18,9 @@ def _row(client: TestClient, **query: str) -> list[str]:
 
 def test_each_hour_shows_its_verdict(reader: TestClient) -> None:
     """A run that was not checked is not kept, a check that failed breaks, and hours without a run are missing."""
-    told = [cell.split(": ", 1)[1] for cell in _row(reader)]
+    reported = [cell.split(": ", 1)[1] for cell in _row(reader)]
 
-    assert told[:11] == [
+    assert reported[:11] == [
         "1 KEPT",
         "1 BROKEN",
         "1 PENDING",

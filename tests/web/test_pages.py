@@ -28,65 +28,65 @@ def test_a_pipeline_shows_verdicts_plots_incidents_and_contract(reader: TestClie
     """Everything about one pipeline is on one page, numbers beside the drawings."""
     page = reader.get("/pipelines/orders", params={"period": "day", "until": "2026-11-20T10:00:00Z"}).text
 
-    told = _text(page)
+    text = _text(page)
     for title in ("Messages accepted", "Lost, duplicated and late", "Latency", "Log offsets", "Lag"):
-        assert title in told
-    assert "2026-11-20 01:00 20 % 0 % 10 %" in told, "2 of 10 lost, none doubled, 1 late"
-    assert "2026-11-20 01:00 0.4 1.5 2.5" in told, "the latency's percentiles"
-    assert "producer acks 1" in told
-    assert re.search(r"producer.acks = 1 critical [^.]*LOST", told), "the linter's finding"
-    assert re.search(r"LOST open critical 2 orders-0 5 to 9 consumer commit before process", told)
+        assert title in text
+    assert "2026-11-20 01:00 20 % 0 % 10 %" in text, "2 of 10 lost, none doubled, 1 late"
+    assert "2026-11-20 01:00 0.4 1.5 2.5" in text, "the latency's percentiles"
+    assert "producer acks 1" in text
+    assert re.search(r"producer.acks = 1 critical [^.]*LOST", text), "the linter's finding"
+    assert re.search(r"LOST open critical 2 orders-0 5 to 9 consumer commit before process", text)
 
 
 def test_a_window_shows_its_statement(reader: TestClient) -> None:
     """The sums, the partition's line, the incidents and the checks of the current run."""
     answer = reader.get(WINDOW)
 
-    told = _text(answer.text)
+    text = _text(answer.text)
     assert answer.status_code == 200
-    assert "✗ BROKEN orders, 2026-11-20 01:00 to 02:00" in told
-    assert "2 messages lost" in told
+    assert "✗ BROKEN orders, 2026-11-20 01:00 to 02:00" in text
+    assert "2 messages lost" in text
     assert (
         "delivered 8 dead lettered 0 filtered 0 unverifiable 0 compacted 0 lost 2 in flight 0 accepted 10"
-        in told
+        in text
     )
-    assert "no loss critical fail 2 0" in told
-    assert "90 delivered" in told
-    assert "Contradicted settings" in told
-    assert "declared: positions are committed after" in told
+    assert "no loss critical fail 2 0" in text
+    assert "90 delivered" in text
+    assert "Contradicted settings" in text
+    assert "declared: positions are committed after" in text
 
 
 def test_a_run_that_was_not_checked_claims_nothing(reader: TestClient) -> None:
     """The judge's KEPT without the independent checks is shown as not known."""
-    told = _text(reader.get(f"/runs/{run_id(7)}").text)
+    text = _text(reader.get(f"/runs/{run_id(7)}").text)
 
-    assert "? UNKNOWN orders" in told
-    assert "the judge said KEPT" in told
+    assert "? UNKNOWN orders" in text
+    assert "the judge said KEPT" in text
 
 
 def test_an_incident_shows_breaks_evidence_and_repair(reader: TestClient) -> None:
     """What happened, by which rule, on which rows, and what to do."""
-    told = _text(reader.get(f"/runs/{run_id(2)}/incident", params={"id": "incident-1"}).text)
+    text = _text(reader.get(f"/runs/{run_id(2)}/incident", params={"id": "incident-1"}).text)
 
-    assert "LOST: 2 breaks in orders-0" in told
-    assert "Commit offsets after the output is written" in told
-    assert "Field produced message_id m-1 outcome acked" in told
-    assert "All 2." in told
+    assert "LOST: 2 breaks in orders-0" in text
+    assert "Commit offsets after the output is written" in text
+    assert "Field produced message_id m-1 outcome acked" in text
+    assert "All 2." in text
 
 
 def test_a_replay_without_bodies_is_warned_of(writer: TestClient) -> None:
     """Whoever may plan a replay is told before what the plan would refuse."""
-    told = _text(writer.get(f"/runs/{run_id(2)}/incident", params={"id": "incident-1"}).text)
+    text = _text(writer.get(f"/runs/{run_id(2)}/incident", params={"id": "incident-1"}).text)
     named = _text(writer.get(f"/runs/{run_id(52)}/incident", params={"id": "incident-1"}).text)
 
-    assert "Plan a replay" in told
-    assert "without it the plan refuses every message" in told
+    assert "Plan a replay" in text
+    assert "without it the plan refuses every message" in text
     assert "Plan a replay" in named
     assert "without it the plan refuses every message" not in named
 
 
 @pytest.mark.parametrize(
-    ("page", "status", "told"),
+    ("page", "status", "expected"),
     [
         ("/pipelines/unheard_of", 200, "No run of a pipeline of that name is stored"),
         ("/pipelines/orders/windows/2026-11-20T03:00:00Z/2026-11-20T04:00:00Z", 404, "was never judged"),
@@ -105,12 +105,12 @@ def test_a_replay_without_bodies_is_warned_of(writer: TestClient) -> None:
         ("/?period=century", 400, "period"),
     ],
 )
-def test_what_is_not_there_is_said(reader: TestClient, page: str, status: int, told: str) -> None:
+def test_what_is_not_there_is_said(reader: TestClient, page: str, status: int, expected: str) -> None:
     """A wrong address gets a page that says what is wrong with it."""
     answer = reader.get(page)
 
     assert answer.status_code == status
-    assert told in _text(answer.text)
+    assert expected in _text(answer.text)
 
 
 def test_lists_are_filtered_and_sorted(reader: TestClient) -> None:

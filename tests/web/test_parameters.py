@@ -116,9 +116,9 @@ def test_a_bad_parameter_is_named_and_what_is_expected(asker: TestClient) -> Non
     wrong = []
     for address, name in BAD:
         answer = asker.get(address)
-        told = html.unescape(answer.text)
-        if answer.status_code not in (400, 404) or f"{name}:" not in told or len(answer.text) > 20_000:
-            wrong.append((address[:120], answer.status_code, told[-300:]))
+        text = html.unescape(answer.text)
+        if answer.status_code not in (400, 404) or f"{name}:" not in text or len(answer.text) > 20_000:
+            wrong.append((address[:120], answer.status_code, text[-300:]))
         assert set(map(str.lower, HEADERS)) <= set(answer.headers)
     assert not wrong, f"{len(wrong)} of {len(BAD)}: {wrong[:5]}"
 

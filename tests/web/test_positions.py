@@ -31,14 +31,14 @@ def client(postgres_url: str) -> Iterator[TestClient]:
     with store_named(postgres_url, "pages_positions") as url:
         row = {"topic": "orders", "partition": 0, "offset": _AT}
         lost = one_break(1, offset=_AT, positions=[row], evidence={"log": [row]})
-        told = statement(
+        published = statement(
             1,
             partitions=[{**partition("orders", 0), "offsets": None}],
             incidents=[{**incident("incident-1", 1), "first_position": _AT, "last_position": _LAST}],
             position_form="ledger:entry:batch",
         )
         pulsar = {"log": {"source": {"kind": "pulsar", "connection": "pulsar", "topic": "orders"}}}
-        Store(url).publish(told, [lost], {**CONTRACT, "ledgers": pulsar}, ORIGIN)
+        Store(url).publish(published, [lost], {**CONTRACT, "ledgers": pulsar}, ORIGIN)
         yield TestClient(create_app(lambda: url, Badges()), headers={"x-badge": "reader"})
 
 

@@ -72,7 +72,7 @@ LONG = one_break(
 
 
 def _publish(store: Store, number: int, breaks: list[dict[str, Any]], pipeline: str, **changes: Any) -> None:
-    told = statement(
+    published = statement(
         number,
         pipeline=pipeline,
         coverage=COVERAGE,
@@ -81,7 +81,7 @@ def _publish(store: Store, number: int, breaks: list[dict[str, Any]], pipeline: 
         **changes,
     )
     ledgers: dict[str, Any] = {ledger: {} for ledger in (*COVERAGE, "committed")}
-    store.publish(told, breaks, {**CONTRACT, "pipeline": pipeline, "ledgers": ledgers}, ORIGIN)
+    store.publish(published, breaks, {**CONTRACT, "pipeline": pipeline, "ledgers": ledgers}, ORIGIN)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def client(postgres_url: str) -> Iterator[TestClient]:
         yield TestClient(create_app(lambda: url, Badges()), headers={"x-badge": "reader"})
 
 
-def _asked(client: TestClient, value: str, by: str = "message_id", pipeline: str = "orders") -> str:
+def _traced(client: TestClient, value: str, by: str = "message_id", pipeline: str = "orders") -> str:
     answer = client.get(f"/pipelines/{pipeline}/trace", params={"by": by, "value": value})
     assert answer.status_code == 200
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())
@@ -116,68 +116,68 @@ def _asked(client: TestClient, value: str, by: str = "message_id", pipeline: str
 )
 def test_a_message_is_found(client: TestClient, by: str, value: str) -> None:
     """By its id, by its key as text or as hash, and by a position; with what is missing on its way."""
-    told = _asked(client, value, by)
+    reported = _traced(client, value, by)
 
-    assert "1 break of the windows' current runs shows it" in told
-    assert "LOST: m-1 at orders-0 offset 104" in told
-    assert "attempted 1 2026-11-20T10:00:00Z +0.000 s" in told
-    assert "stored 2 2026-11-20T10:00:01Z +1.000 s orders-0 offset 104" in told
-    assert "acknowledged 3 2026-11-20T10:00:02.500Z +2.500 s" in told
-    assert "written missing none, and delivered covers the window" in told
-    assert "read not covered none, but read does not cover the window: it ends too early" in told
-    assert "committed not told no row is kept with this break" in told
+    assert "1 break of the windows' current runs shows it" in reported
+    assert "LOST: m-1 at orders-0 offset 104" in reported
+    assert "attempted 1 2026-11-20T10:00:00Z +0.000 s" in reported
+    assert "stored 2 2026-11-20T10:00:01Z +1.000 s orders-0 offset 104" in reported
+    assert "acknowledged 3 2026-11-20T10:00:02.500Z +2.500 s" in reported
+    assert "written missing none, and delivered covers the window" in reported
+    assert "read not covered none, but read does not cover the window: it ends too early" in reported
+    assert "committed not told no row is kept with this break" in reported
 
 
 def test_absence_beside_a_break_of_a_commit_says_nothing(client: TestClient) -> None:
     """Its evidence is what lies at its positions, so a ledger without a row there is no proof of anything."""
-    told = _asked(client, "orders/0/150", "position")
+    reported = _traced(client, "orders/0/150", "position")
 
-    assert "COMMIT_REGRESSION at orders-0 offset 150" in told
-    assert "missing" not in told
-    assert "written not told no row is kept with this break" in told
+    assert "COMMIT_REGRESSION at orders-0 offset 150" in reported
+    assert "missing" not in reported
+    assert "written not told no row is kept with this break" in reported
 
 
 def test_a_long_id_is_found_as_it_is_stored(client: TestClient) -> None:
     """Ids are cut where they are stored, and are asked for whole."""
-    assert "1 break of the windows' current runs shows it" in _asked(client, LONG_ID)
+    assert "1 break of the windows' current runs shows it" in _traced(client, LONG_ID)
 
 
 def test_a_position_without_a_break_leads_to_the_window_that_judged_it(client: TestClient) -> None:
     """The window, and the incidents in whose stretch it lies, without claiming that it is one of their breaks."""
-    inside, outside = _asked(client, "orders/0/105", "position"), _asked(client, "orders/0/120", "position")
+    inside, outside = _traced(client, "orders/0/105", "position"), _traced(client, "orders/0/120", "position")
 
-    for told in (inside, outside):
-        assert "No stored break of this pipeline shows it. That does not prove that it arrived" in told
-        assert "Windows that judged this offset" in told
-        assert "2026-11-20 10:00 to 11:00" in told
+    for reported in (inside, outside):
+        assert "No stored break of this pipeline shows it. That does not prove that it arrived" in reported
+        assert "Windows that judged this offset" in reported
+        assert "2026-11-20 10:00 to 11:00" in reported
     assert "Incidents in whose stretch it lies" in inside
     assert "No incident of theirs has this offset in its stretch" in outside
-    assert "No window's current run judged this offset" in _asked(client, "orders/0/200", "position")
-    assert "No window's current run judged this offset" in _asked(client, "orders/1/105", "position")
+    assert "No window's current run judged this offset" in _traced(client, "orders/0/200", "position")
+    assert "No window's current run judged this offset" in _traced(client, "orders/1/105", "position")
 
 
 @pytest.mark.parametrize("value", ["m-old", "m-elsewhere", "m-none", "m-", "orders/0/104"])
 def test_what_is_of_no_current_run_of_this_pipeline_is_not_found(client: TestClient, value: str) -> None:
     """Neither of a run that another took the place of, nor of another pipeline, nor by a part of an id."""
-    assert "No stored break of this pipeline shows it" in _asked(client, value)
+    assert "No stored break of this pipeline shows it" in _traced(client, value)
 
 
 def test_what_many_breaks_show_is_cut(client: TestClient) -> None:
     """A key may be a million messages'; the page says that it does not show them all."""
-    told = _asked(client, "m-many", pipeline="many")
+    reported = _traced(client, "m-many", pipeline="many")
 
     assert (
         "1,000 or more breaks of the windows' current runs show it; 20 of the latest windows are below"
-        in told
+        in reported
     )
 
 
 def test_the_command_can_be_pasted_into_a_shell(client: TestClient) -> None:
     """Whatever is asked for is one word of it, and the window is one that has to do with it."""
     hours = "--from 2026-11-20T10:00:00Z --to 2026-11-20T11:00:00Z"
-    assert f"tieout trace CONTRACT.yml --id=m-1 {hours}" in _asked(client, "m-1")
-    assert f"tieout trace CONTRACT.yml orders/0/105 {hours}" in _asked(client, "orders/0/105", "position")
-    assert f"tieout trace CONTRACT.yml '--key=a'\"'\"'; reboot' {hours}" in _asked(
+    assert f"tieout trace CONTRACT.yml --id=m-1 {hours}" in _traced(client, "m-1")
+    assert f"tieout trace CONTRACT.yml orders/0/105 {hours}" in _traced(client, "orders/0/105", "position")
+    assert f"tieout trace CONTRACT.yml '--key=a'\"'\"'; reboot' {hours}" in _traced(
         client, "a'; reboot", "key"
     )
 

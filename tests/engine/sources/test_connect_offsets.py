@@ -110,9 +110,9 @@ def test_an_answer_of_the_rest_interface_has_current_positions(
     assert {row[0] for row in rows_of(found, "committed_at")} <= {None}
     assert found.coverage.is_sound
 
-    asked = _evidence(spark, tmp_path, **known)
-    assert not asked.coverage.is_sound
-    assert "say in taken_at when it was asked for" in asked.coverage.notes[0]
+    requested = _evidence(spark, tmp_path, **known)
+    assert not requested.coverage.is_sound
+    assert "say in taken_at when it was asked for" in requested.coverage.notes[0]
 
 
 def test_another_answer_is_named(spark: SparkSession, tmp_path: Path) -> None:

@@ -523,7 +523,7 @@ def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path
 
 @pytest.mark.parametrize("is_remote", [False, True], ids=["path", "uri"])
 @pytest.mark.parametrize(
-    ("name", "is_told"),
+    ("name", "is_reported"),
     [
         ("_retries.jsonl", True),
         ("_retries/a.jsonl", True),
@@ -535,7 +535,7 @@ def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path
     ],
 )
 def test_what_is_passed_over_in_a_folder_is_named(
-    spark: SparkSession, tmp_path: Path, name: str, *, is_told: bool, is_remote: bool
+    spark: SparkSession, tmp_path: Path, name: str, *, is_reported: bool, is_remote: bool
 ) -> None:
     """A name with a leading _ may hold evidence: unless it is known for none, the ledger does not cover without it."""
     for path in ("a.jsonl", name):
@@ -548,9 +548,9 @@ def test_what_is_passed_over_in_a_folder_is_named(
 
     skipped = [note for note in found.notes if "a name that begins with _ is passed over" in note]
     assert [note.split("sent/")[-1].split(":")[0] for note in skipped] == (
-        [name.removesuffix("/a.jsonl")] if is_told else []
+        [name.removesuffix("/a.jsonl")] if is_reported else []
     )
-    assert found.is_within_tolerance is not is_told
+    assert found.is_within_tolerance is not is_reported
     assert found.rows == 1
 
 

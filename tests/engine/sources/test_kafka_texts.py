@@ -385,11 +385,11 @@ def test_a_question_mark_may_stand_for_what_the_tool_could_not_print(
     found = _log(spark, tmp_path, kind="kafka_dump_log", path="dump.txt")
     sure = _log(spark, tmp_path, kind="kafka_dump_log", path="utf8.txt")
 
-    told = [
+    reported = [
         (*row[:2], row[2] is None, row[3] is None)
         for row in rows_of(found, "message_id", "content", "payload_hash", "key_hash")
     ]
-    assert told == [("o-1", None, False, False), ("o-2", "unknown", True, False)]
+    assert reported == [("o-1", None, False, False), ("o-2", "unknown", True, False)]
     assert found.coverage.unparsed == 0
     assert found.coverage.unknown == (("payload_hash", 1),)
     assert any(note.startswith("dump.txt: no character but those of ASCII") for note in found.coverage.notes)

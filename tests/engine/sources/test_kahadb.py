@@ -107,8 +107,8 @@ def test_a_dead_letter_that_is_put_back_is_none_any_more(
 
     reading = _reading(spark, queue, Ledger.DEAD_LETTERS)
     assert reading.rows.count() == count
-    told = "1 messages came back into the queue after they had left it"
-    assert (told in reading.notes) is (len(records) == 3)
+    expected = "1 messages came back into the queue after they had left it"
+    assert (expected in reading.notes) is (len(records) == 3)
 
 
 def test_a_queue_that_the_journal_does_not_have_is_reported_with_those_that_it_has(
@@ -118,8 +118,8 @@ def test_a_queue_that_the_journal_does_not_have_is_reported_with_those_that_it_h
     for ledger in (Ledger.LOG, Ledger.COMMITTED):
         reading = _reading(spark, queue, ledger, destination="Orders")
 
-        told = "no message of the queue Orders in the journal, found messages of ActiveMQ.DLQ, orders"
-        assert told in reading.notes
+        expected = "no message of the queue Orders in the journal, found messages of ActiveMQ.DLQ, orders"
+        assert expected in reading.notes
         assert reading.unparsed_inputs == 0
 
 
@@ -161,7 +161,7 @@ def _number_far_on(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strike", "told"),
+    ("strike", "expected"),
     [
         (_number_far_on, "files 1 to 999999999, 2, 3, 4, 5, 6 and 999999992 more are not there"),
         (_remove_first, "files 1 to 2, 1 is not there"),
@@ -175,7 +175,7 @@ def _number_far_on(folder: Path) -> None:
 )
 @pytest.mark.parametrize("ledger", [Ledger.LOG, Ledger.COMMITTED])
 def test_a_journal_that_is_not_whole_does_not_cover(
-    spark: SparkSession, queue: Path, strike: Callable[[Path], None], told: str, ledger: Ledger
+    spark: SparkSession, queue: Path, strike: Callable[[Path], None], expected: str, ledger: Ledger
 ) -> None:
     """What is missing may be messages, or their acknowledgements."""
     strike(queue)
@@ -183,7 +183,7 @@ def test_a_journal_that_is_not_whole_does_not_cover(
     reading = _reading(spark, queue, ledger)
 
     assert reading.unparsed_inputs > 0
-    assert any(told in note for note in reading.notes), reading.notes
+    assert any(expected in note for note in reading.notes), reading.notes
 
 
 def test_a_batch_that_is_being_written_is_read_once_more(

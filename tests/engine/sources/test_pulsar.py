@@ -37,7 +37,7 @@ def _copied(spark: SparkSession, folder: Path, ledger: str = "log", topic: str =
     return evidence_of(spark, folder.parent, ledger, source=source, columns=_ID)
 
 
-def _asked(
+def _read(
     spark: SparkSession, address: str, monkeypatch: pytest.MonkeyPatch, topic: str = "orders"
 ) -> Evidence:
     monkeypatch.setenv("AIRFLOW_CONN_PULSAR", address)
@@ -48,21 +48,21 @@ def _asked(
 def _as_recorded(found: Evidence) -> None:
     states = {"commit": "committed", "abort": "aborted", "open": "open"}
     rows = rows_of(found, "offset", "message_id", "transaction_state")
-    told = [(id_, state) for _, id_, state in sorted(rows) if id_ is not None]
-    assert told[:12] == [(f"m-{n}", "none") for n in (0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8, 9)]
-    assert told[12:18] == [(f"{name}-{n}", states[name]) for name in states for n in (0, 1)]
-    assert told[18:] == [("grün-€-10", "none")]
+    reported = [(id_, state) for _, id_, state in sorted(rows) if id_ is not None]
+    assert reported[:12] == [(f"m-{n}", "none") for n in (0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8, 9)]
+    assert reported[12:18] == [(f"{name}-{n}", states[name]) for name in states for n in (0, 1)]
+    assert reported[18:] == [("grün-€-10", "none")]
 
 
 def test_a_broker_is_asked_for_every_entry_up_to_the_last_that_was_confirmed(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And for none beyond: there it never answers."""
-    with served() as (address, asked):
-        found = _asked(spark, address, monkeypatch)
+    with served() as (address, requested):
+        found = _read(spark, address, monkeypatch)
 
     _as_recorded(found)
-    entries = [path for path in asked if path.startswith(_ENTRY)]
+    entries = [path for path in requested if path.startswith(_ENTRY)]
     assert sorted(entries) == sorted(
         f"{_ENTRY}/{ledger}/entry/{number}" for ledger, count in ((5, 8), (15, 9)) for number in range(count)
     )
@@ -76,11 +76,11 @@ def test_a_broker_is_asked_for_every_entry_up_to_the_last_that_was_confirmed(
 def test_a_copy_says_what_the_broker_said(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same rows and the same digest, which is of what was stored alone."""
     with served() as (address, _):
-        asked = _asked(spark, address, monkeypatch)
+        requested = _read(spark, address, monkeypatch)
     copied = _copied(spark, ANSWERS)
 
     _as_recorded(copied)
-    assert copied.coverage.digests == asked.coverage.digests
+    assert copied.coverage.digests == requested.coverage.digests
 
 
 def test_positions_bounds_and_markers_are_those_of_the_topic(spark: SparkSession) -> None:
@@ -130,7 +130,7 @@ def test_while_a_topic_loads_everything_is_held_back_and_asked_again(
 
     monkeypatch.setattr(pulsar, "_PAUSE", 0.01)
     with served(load) as (address, _):
-        found = _asked(spark, address, monkeypatch)
+        found = _read(spark, address, monkeypatch)
 
     _as_recorded(found)
     assert seen.count(first) == 3
@@ -147,7 +147,7 @@ def test_a_topic_that_never_loads_is_readable_up_to_what_is_held_back(
 
     monkeypatch.setattr(pulsar, "_RECOVERY_SECONDS", 0.1)
     with served(load) as (address, _):
-        found = _asked(spark, address, monkeypatch)
+        found = _read(spark, address, monkeypatch)
 
     assert {row[0] for row in rows_of(found, "last_stable_offset")} == {packed(5, 0)}
     assert any("holds back entries from 5:0 on" in note for note in found.coverage.notes)
@@ -200,7 +200,7 @@ def test_ledgers_that_were_deleted_meanwhile_are_below_the_start(
 
     seen: list[str] = []
     with served(trim) as (address, _):
-        found = _asked(spark, address, monkeypatch)
+        found = _read(spark, address, monkeypatch)
 
     assert {row[0] for row in rows_of(found, "log_start_offset")} == {packed(15, 0)}
     assert found.coverage.unparsed == 0
@@ -226,7 +226,7 @@ def test_statistics_that_are_none_keep_the_ledger_from_covering(
 ) -> None:
     """They are named by the path that was asked."""
     with served(lambda handler, path: path == STATISTICS and _respond(handler, 200, body)) as (address, _):
-        found = _asked(spark, address, monkeypatch)
+        found = _read(spark, address, monkeypatch)
 
     assert any(f"{STATISTICS}: " in note and said in note for note in found.coverage.notes)
     assert not found.coverage.is_sound
@@ -235,7 +235,7 @@ def test_statistics_that_are_none_keep_the_ledger_from_covering(
 def test_a_topic_that_is_not_there_is_absent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a broker and of a copy."""
     with served() as (address, _):
-        found = _asked(spark, address, monkeypatch, topic="nowhere")
+        found = _read(spark, address, monkeypatch, topic="nowhere")
 
     assert not found.coverage.is_present
     assert "the cluster of pulsar: no topic public/default/nowhere" in found.coverage.notes
@@ -254,7 +254,7 @@ def test_a_broker_that_falls_silent_ends_the_run_for_now(
         served(stop) as (address, _),
         pytest.raises(SourceUnreachableError, match="does not answer now: 503"),
     ):
-        _asked(spark, address, monkeypatch)
+        _read(spark, address, monkeypatch)
 
 
 def test_a_topic_is_no_ledger_of_positions(spark: SparkSession) -> None:

@@ -42,12 +42,12 @@ def test_all_up_to_the_mark_delete_position_is_acknowledged_and_single_entries_b
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing says when; the statistics were told once the broker had answered."""
-    with served() as (address, asked):
+    with served() as (address, requested):
         monkeypatch.setenv("AIRFLOW_CONN_PULSAR", address)
         found = _read(spark, connection="pulsar")
 
     assert _rows(found) == _ACKNOWLEDGED
-    assert len(asked) == 2
+    assert len(requested) == 2
     assert found.complete_until == NOW
     assert found.taken_at is not None
     assert found.taken_at > NOW

@@ -23,11 +23,11 @@ _ENTRY = f"{ORDERS}/ledger"
 
 def _claimed(ledgers: int = _LEDGERS) -> bytes:
     """Return statistics with ledgers 5 and 15 as recorded, and very many others of a million entries each."""
-    told = json.loads((ANSWERS / STATISTICS).read_bytes().partition(b"\r\n\r\n")[2])
-    told["ledgers"] += [{"ledgerId": number, "entries": _MOST} for number in range(16, 16 + ledgers)]
-    told["ledgers"][1]["entries"] = 9
-    told["lastConfirmedEntry"] = f"{15 + ledgers}:{_MOST - 1}"
-    return json.dumps(told).encode()
+    reported = json.loads((ANSWERS / STATISTICS).read_bytes().partition(b"\r\n\r\n")[2])
+    reported["ledgers"] += [{"ledgerId": number, "entries": _MOST} for number in range(16, 16 + ledgers)]
+    reported["ledgers"][1]["entries"] = 9
+    reported["lastConfirmedEntry"] = f"{15 + ledgers}:{_MOST - 1}"
+    return json.dumps(reported).encode()
 
 
 def _read(spark: SparkSession, base_dir: Path, **source: str) -> Evidence:
@@ -125,11 +125,11 @@ def test_a_broker_that_has_none_of_what_it_claims_is_not_asked_for_all(
     monkeypatch.setattr(pulsar, "_IN_A_ROW", 50)
     monkeypatch.setattr(pulsar, "_AHEAD", 20)
     body = _claimed(1000)
-    with served(lambda handler, path: path == STATISTICS and _say(handler, body)) as (address, asked):
+    with served(lambda handler, path: path == STATISTICS and _say(handler, body)) as (address, requested):
         monkeypatch.setenv("AIRFLOW_CONN_PULSAR", address)
         found = _read(spark, ANSWERS, connection="pulsar")
 
-    assert len(asked) < 150
+    assert len(requested) < 150
     assert any("none of the 63 entries before 16:63 is there" in note for note in found.coverage.notes)
     assert len(rows_of(found, "offset")) == 21
     assert not found.coverage.is_sound
@@ -143,10 +143,10 @@ def test_entries_of_ledgers_that_are_deleted_meanwhile_are_passed_over(
     monkeypatch.setattr(pulsar, "_AHEAD", 2)
 
     def trim(handler: BaseHTTPRequestHandler, path: str) -> bool:
-        told = json.loads((ANSWERS / STATISTICS).read_bytes().partition(b"\r\n\r\n")[2])
-        if path == STATISTICS and STATISTICS in asked[:-1]:
-            told["ledgers"] = told["ledgers"][1:]
-            return _say(handler, json.dumps(told).encode())
+        reported = json.loads((ANSWERS / STATISTICS).read_bytes().partition(b"\r\n\r\n")[2])
+        if path == STATISTICS and STATISTICS in requested[:-1]:
+            reported["ledgers"] = reported["ledgers"][1:]
+            return _say(handler, json.dumps(reported).encode())
         if path.startswith(f"{_ENTRY}/5/"):
             handler.send_response(404)
             handler.send_header("Content-Length", "0")
@@ -154,21 +154,21 @@ def test_entries_of_ledgers_that_are_deleted_meanwhile_are_passed_over(
             return True
         return False
 
-    with served(trim) as (address, asked):
+    with served(trim) as (address, requested):
         monkeypatch.setenv("AIRFLOW_CONN_PULSAR", address)
         found = _read(spark, ANSWERS, connection="pulsar")
 
     assert found.coverage.unparsed == 0
     assert any("ledgers before 15 were deleted" in note for note in found.coverage.notes)
-    assert sum(path.startswith(f"{_ENTRY}/5/") for path in asked) < 8
+    assert sum(path.startswith(f"{_ENTRY}/5/") for path in requested) < 8
 
 
 def test_a_sample_is_of_the_newest_entries_whatever_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """`tieout init` lists no more places than it asks for."""
     body = _claimed()
-    with served(lambda handler, path: path == STATISTICS and _say(handler, body)) as (address, asked):
+    with served(lambda handler, path: path == STATISTICS and _say(handler, body)) as (address, requested):
         monkeypatch.setenv("AIRFLOW_CONN_PULSAR", address)
         _, messages = newest_messages("pulsar:pulsar:orders", "--source", 3)
 
     assert messages == []
-    assert sum("/entry/" in path for path in asked) == 4
+    assert sum("/entry/" in path for path in requested) == 4

@@ -24,11 +24,11 @@ _MILLIS = int(AT.timestamp() * 1000)
 def _evidence(
     spark: SparkSession, folder: Path, ledger: str = "produced", coverage: Any = None, **source: Any
 ) -> Evidence:
-    told = {} if coverage is None else {"coverage": coverage}
+    reported = {} if coverage is None else {"coverage": coverage}
     log = {"kind": "kafka_segments", "path": "log", "topic": "orders", "taken_at": "now", **source}
     time = {"produced": "attempted_at", "delivered": "processed_at", "dead_letters": "at"}
     columns = {"message_id": ID, **({time[ledger]: "source_timestamp"} if ledger in time else {})}
-    return evidence_of(spark, folder, ledger, source=log, columns=columns, **told)
+    return evidence_of(spark, folder, ledger, source=log, columns=columns, **reported)
 
 
 def _write(folder: Path, *batches: bytes, start: int = 0) -> None:

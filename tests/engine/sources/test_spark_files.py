@@ -214,12 +214,12 @@ def test_a_damaged_folder_does_not_cover_and_names_the_file(
     spark: SparkSession, out: Path, damage: Callable[[Path], str]
 ) -> None:
     """A file that is gone or of another size, a log that is missing, cut off or names a file elsewhere."""
-    told = damage(out)
+    reported = damage(out)
 
     found = _evidence(spark, out)
 
     assert not found.coverage.is_sound
-    assert any(told in note for note in found.coverage.notes), found.coverage.notes
+    assert any(reported in note for note in found.coverage.notes), found.coverage.notes
 
 
 def test_a_folder_without_a_manifest_is_no_evidence(spark: SparkSession, out: Path) -> None:

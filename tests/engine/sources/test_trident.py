@@ -222,13 +222,13 @@ _BAD: dict[str, tuple[Callable[[], bytes], str]] = {
 @pytest.mark.parametrize("name", _BAD)
 def test_what_is_not_trident_s_does_not_cover(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """It is named in words."""
-    content, told = _BAD[name]
+    content, reported = _BAD[name]
     write(tmp_path / "zookeeper", "log.1", content())
 
     reading = _reading(spark, tmp_path)
 
     assert reading.unparsed_inputs >= 1
-    assert any(told in note for note in reading.notes), reading.notes
+    assert any(reported in note for note in reading.notes), reading.notes
 
 
 def test_several_streams_must_be_distinguished(spark: SparkSession, server: Path) -> None:

@@ -31,10 +31,10 @@ def _read(spark: SparkSession, folder: Path, ledger: str, spec: dict[str, Any]) 
     return read_evidence(spark, contract_of(folder, {ledger: spec}), day, NOW)[Ledger(ledger)]
 
 
-def _check(found: Evidence, rows: int, told: str, unparsed: int = 1) -> None:
+def _check(found: Evidence, rows: int, expected: str, unparsed: int = 1) -> None:
     assert (found.coverage.rows, found.coverage.unparsed) == (rows, unparsed)
     assert not found.coverage.is_within_tolerance
-    assert any(note.startswith(told) for note in found.coverage.notes)
+    assert any(note.startswith(expected) for note in found.coverage.notes)
 
 
 _NUMBERS = [str(_LAST), str(-_LAST - 1), "99999999999999999999", "1" * 60, "1e300"]
@@ -210,8 +210,8 @@ def test_of_segments(spark: SparkSession, tmp_path: Path) -> None:
 
     found = _read(spark, tmp_path, "log", {"source": source})
 
-    told = f"log/t-0/{_SEGMENT}: offset 1: record_timestamp: expected a time of the years 1 to 9999, found {_LAST}"
-    _check(found, 2, told, unparsed=len(bad) + 1)
+    expected = f"log/t-0/{_SEGMENT}: offset 1: record_timestamp: expected a time of the years 1 to 9999, found {_LAST}"
+    _check(found, 2, expected, unparsed=len(bad) + 1)
 
 
 def test_of_batches(spark: SparkSession, tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_of_printed_commits(spark: SparkSession, tmp_path: Path) -> None:
     """What the console consumer prints of `__consumer_offsets`."""
 
     def document(**changed: str) -> str:
-        told = {
+        reported = {
             "partition": "0",
             "offset": "5",
             "leaderEpoch": "0",
@@ -282,7 +282,7 @@ def test_of_printed_commits(spark: SparkSession, tmp_path: Path) -> None:
         return (
             '{{"key":{{"type":1,"data":{{"group":"loader","topic":"t","partition":{partition}}}}},'
             '"value":{{"version":4,"data":{{"offset":{offset},"leaderEpoch":{leaderEpoch},"metadata":"",'
-            '"commitTimestamp":{commitTimestamp}}}}}}}'.format(**told)
+            '"commitTimestamp":{commitTimestamp}}}}}}}'.format(**reported)
         )
 
     numbers, fields = (str(_LAST), "9" * 20), ("offset", "commitTimestamp", "leaderEpoch", "partition")
@@ -310,8 +310,8 @@ def test_of_tables_of_groups(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def _events(name: str, **fields: str) -> str:
-    told = {"timestamp": str(_GOOD_MS), "name": f'"{name}"', **fields}
-    return "{" + ",".join(f'"{key}":{value}' for key, value in told.items()) + "}"
+    reported = {"timestamp": str(_GOOD_MS), "name": f'"{name}"', **fields}
+    return "{" + ",".join(f'"{key}":{value}' for key, value in reported.items()) + "}"
 
 
 @pytest.mark.parametrize(
@@ -394,4 +394,4 @@ def test_of_what_is_just_allowed(spark: SparkSession, tmp_path: Path) -> None:
 
     found = reconcile(spark, contract_of(tmp_path, ledgers), WINDOW, run_id="edges", now=NOW)
 
-    assert {told["unparsed"] for told in found.statement["coverage"].values()} == {0}
+    assert {reported["unparsed"] for reported in found.statement["coverage"].values()} == {0}

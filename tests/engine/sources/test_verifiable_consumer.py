@@ -191,7 +191,7 @@ _COMMIT = json.dumps(_EVENTS[5])
 
 
 @pytest.mark.parametrize(
-    ("ledger", "line", "told"),
+    ("ledger", "line", "expected"),
     [
         ("read", _LINE.replace('"key"', '"name": "x", "key"'), "a key stands twice"),
         ("read", _LINE.replace('"key"', '"n\\u0061me": "x", "key"'), "a key stands twice"),
@@ -207,7 +207,7 @@ _COMMIT = json.dumps(_EVENTS[5])
     ],
 )
 def test_a_line_that_may_be_an_event_is_never_passed_over(
-    spark: SparkSession, tmp_path: Path, ledger: str, line: str, told: str
+    spark: SparkSession, tmp_path: Path, ledger: str, line: str, expected: str
 ) -> None:
     """One changed byte, or a key twice, took a read or a commit away without a word."""
     events = [json.dumps(event) for event in (_EVENTS[0], _record(17, "a"), _EVENTS[-1])]
@@ -217,7 +217,7 @@ def test_a_line_that_may_be_an_event_is_never_passed_over(
 
     assert found.coverage.unparsed == 1
     assert not found.coverage.is_within_tolerance
-    assert any(note.startswith("r.log:3: ") and told in note for note in found.coverage.notes)
+    assert any(note.startswith("r.log:3: ") and expected in note for note in found.coverage.notes)
 
 
 @pytest.mark.parametrize("end", ['{"timestamp":', '{"timestamp": 9763632800000, "name": "startup_complete"}'])

@@ -66,8 +66,8 @@ def ranged(
     txid: int, first: int, last: int, partition: int = 0, topology: str | None = TOPOLOGY, root: str = ROOT
 ) -> Node:
     """Return what says which offsets a batch has."""
-    told = {"firstOffset": first, "lastOffset": last, "topologyId": topology}
-    return f"{root}/user/orders@{partition}/{txid}", json.dumps(told).encode()
+    reported = {"firstOffset": first, "lastOffset": last, "topologyId": topology}
+    return f"{root}/user/orders@{partition}/{txid}", json.dumps(reported).encode()
 
 
 def write(folder: Path, name: str, content: bytes) -> Path:

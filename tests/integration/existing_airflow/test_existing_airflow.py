@@ -64,9 +64,9 @@ def test_from_the_installation_to_the_page_of_a_window(site: Site) -> None:
     site.ran("airflow", "pools", "set", "spark", "2", "Spark jobs at a time")
     site.ran("airflow", "connections", "add", "spark_default", "--conn-json", MASTER)
     site.ran("tieout", "migrate")
-    told = site.ran("tieout", "airflow", "init", str(site.dags))
+    reported = site.ran("tieout", "airflow", "init", str(site.dags))
 
-    assert "missing" not in told, told
+    assert "missing" not in reported, reported
     assert sorted(path.name for path in site.dags.glob("*.py")) == [
         "tieout_pipelines.py",
         "tieout_replay.py",

@@ -241,8 +241,8 @@ class Cluster:
 
     def committed(self, group: str) -> dict[int, int]:
         """Return the group's position per partition, as the broker gives it now."""
-        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-        places = asked[group].result(30).topic_partitions
+        requested = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+        places = requested[group].result(30).topic_partitions
         return {place.partition: place.offset for place in places if place.offset >= 0}
 
     def reset_offsets(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.engine.conftest import spark
 from tests.integration.kafka_faults.report import page_of
-from tests.integration.kafka_faults.selection import ALL, IS_LEFT_OUT, VARIABLE, asked_for
+from tests.integration.kafka_faults.selection import ALL, IS_LEFT_OUT, VARIABLE, requested_values
 from tests.integration.report import Line, table_of
 from tools.record.__main__ import POM, VENV, prepared
 
@@ -43,7 +43,7 @@ def played(began: float, tmp_path_factory: pytest.TempPathFactory, request: pyte
     folder = tmp_path_factory.mktemp("kafka_faults")
     command = [str(VENV / "bin" / "python"), "-m", "tests.integration.kafka_faults.playing", str(folder)]
     done = subprocess.run(
-        [*command, *sorted(asked_for(request.session.items, "topic"))],
+        [*command, *sorted(requested_values(request.session.items, "topic"))],
         cwd=ROOT,
         stdout=sys.__stderr__,
         timeout=_PATIENCE,

@@ -23,7 +23,7 @@ IS_WHOLE: Final = os.environ.get(VARIABLE) == "all"
 TOPICS: Final = ALL if IS_WHOLE else IN_EVERY_RUN
 
 
-def asked_for(items: Iterable[Any], parameter: str) -> set[str]:
+def requested_values(items: Iterable[Any], parameter: str) -> set[str]:
     """Return the values that this parameter has in the tests that want faults played.
 
     Faults of brokers and those of engines share the fixture's name, and each have a parameter of their own.

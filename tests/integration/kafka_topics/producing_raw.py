@@ -16,9 +16,9 @@ def append(
 
     Source: Apache Kafka's protocol guide, "Produce API", version 3.
     """
-    told = _text(transactional_id) + struct.pack(">hi", _ALL, _PATIENCE * 1000)
+    reported = _text(transactional_id) + struct.pack(">hi", _ALL, _PATIENCE * 1000)
     data = struct.pack(">iii", 1, partition, len(batch)) + batch
-    body = struct.pack(">hhi", _PRODUCE, _VERSION, 1) + _text("raw") + told
+    body = struct.pack(">hhi", _PRODUCE, _VERSION, 1) + _text("raw") + reported
     request = body + struct.pack(">i", 1) + _text(topic) + data
     host, port = bootstrap.rsplit(":", 1)
     with socket.create_connection((host, int(port)), _PATIENCE) as connection:

@@ -71,8 +71,10 @@ def filled(broker: Broker) -> Producer:
     settings["latest"] = {"cleanup.policy": "compact"}
     settings["stamped"] = {"message.timestamp.after.max.ms": str(LATEST_STAMP)}
     partitions = {"plain": 2, "orders": 2, "replayed": 3}
-    asked = [NewTopic(name, partitions.get(name, 1), 1, config=config) for name, config in settings.items()]
-    for future in broker.admin.create_topics(asked).values():
+    requested = [
+        NewTopic(name, partitions.get(name, 1), 1, config=config) for name, config in settings.items()
+    ]
+    for future in broker.admin.create_topics(requested).values():
         future.result(30)
     _send(Producer({"bootstrap.servers": broker.bootstrap}), "plain", PAYLOADS[:10])
     for topic in ("latest", "cut"):
@@ -134,9 +136,9 @@ def _share(broker: Broker) -> None:
     described = broker.admin.describe_topics(TopicCollection(["plain"]))["plain"].result(30)
     topic_id = str(described.topic_id).translate(str.maketrans("+/", "-_"))
     producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": "__admin_client"})
-    for partition, told in enumerate(((0, 2, ACKNOWLEDGED, 1), (1, 1, ARCHIVED, 5))):
+    for partition, reported in enumerate(((0, 2, ACKNOWLEDGED, 1), (1, 1, ARCHIVED, 5))):
         name = key(1, GROUP, topic_id, partition)
-        producer.produce(state, update(0, told), name, partition=partition)
+        producer.produce(state, update(0, reported), name, partition=partition)
     producer.flush(30)
 
 

@@ -103,6 +103,6 @@ def test_the_command_says_which_cluster_cannot_be_asked(
     """A misspelt connection is a mistake in the contract."""
     contract(tmp_path, connection="misspelt")
     assert main(["check", str(tmp_path / "orders.yml")]) == 2
-    told = capsys.readouterr().out
-    assert "broker.connection = misspelt" in told
-    assert "AIRFLOW_CONN_MISSPELT is not set" in told
+    reported = capsys.readouterr().out
+    assert "broker.connection = misspelt" in reported
+    assert "AIRFLOW_CONN_MISSPELT is not set" in reported

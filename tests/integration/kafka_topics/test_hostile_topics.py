@@ -87,16 +87,16 @@ def verdict(spark: SparkSession, folder: Path, topic: str, ledger: str) -> dict[
     lost = ledger == "produced"
     rows = [] if lost else [{"message_id": one, "at": stamp(n).isoformat()} for n, one in enumerate(MESSAGES)]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    told = {"produced": {"outcome": "'acked'"}, "delivered": {"outcome": "'ok'"}}
+    reported = {"produced": {"outcome": "'acked'"}, "delivered": {"outcome": "'ok'"}}
     time_column = {"produced": "attempted_at", "delivered": "processed_at"}
     from_topic: Mapping[str, Any] = {
         "source": {"kind": "kafka", "connection": "kafka_plain", "topic": topic},
-        "columns": {"message_id": ID, time_column[ledger]: "source_timestamp", **told[ledger]},
+        "columns": {"message_id": ID, time_column[ledger]: "source_timestamp", **reported[ledger]},
     }
     other = "delivered" if lost else "produced"
     from_file: Mapping[str, Any] = {
         "source": {"kind": "files", "format": "jsonl", "path": "rows.jsonl"},
-        "columns": {"message_id": "message_id", time_column[other]: "at", **told[other]},
+        "columns": {"message_id": "message_id", time_column[other]: "at", **reported[other]},
         "coverage": "declared",
     }
     contract = contract_of(folder, {ledger: from_topic, other: from_file})
@@ -156,8 +156,8 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_reported(
     make("anew")
     times = iter(range(9))
 
-    def meanwhile(*asked: Any) -> Topic | None:
-        found = described_topic(*asked)
+    def meanwhile(*requested: Any) -> Topic | None:
+        found = described_topic(*requested)
         if next(times) == 0:
             made_anew(admin, make, "anew")
         return found

@@ -92,9 +92,9 @@ def test_states_tell_aborted_from_open_and_from_committed(
         read(spark, now, connection="kafka_plain", topic="orders").rows, "value", "transaction_state"
     )
     states = {bytes(value).decode(): state for value, state in rows}
-    told = [states.get(payload) for payload in PAYLOADS[:18]]
+    reported = [states.get(payload) for payload in PAYLOADS[:18]]
     committed, aborted, opened = ["committed"] * 4, ["aborted"] * 4, ["open"] * 2
-    assert told == [*committed, *[None] * 4, *aborted, *committed, *opened]
+    assert reported == [*committed, *[None] * 4, *aborted, *committed, *opened]
 
 
 def test_a_log_is_read_from_the_first_record_within_reach(
@@ -183,9 +183,9 @@ def test_readers_of_all_data_see_which_of_it_is_committed(
     states = {
         bytes(value).decode(): state for value, state in rows_of(found.rows, "value", "transaction_state")
     }
-    told = [states.get(payload) for payload in PAYLOADS[:18]]
+    reported = [states.get(payload) for payload in PAYLOADS[:18]]
     committed, aborted, opened = ["committed"] * 4, ["aborted"] * 4, ["open"] * 2
-    assert told == [*committed, *[None] * 4, *aborted, *committed, *opened]
+    assert reported == [*committed, *[None] * 4, *aborted, *committed, *opened]
     assert found.complete_until == now
 
 
@@ -195,14 +195,14 @@ def test_positions_are_those_of_the_brokers_own_files(
     """The history of commits without the aborted one, as in the segment files."""
     columns = ("consumer_group", "topic", "partition", "committed_offset", "leader_epoch", "committed_at")
     request = Request(spark, Ledger.COMMITTED, Path(), now)
-    asked = kafka_offsets.read(KafkaOffsetsSource(connection="kafka_plain", group=GROUP), request)
+    requested = kafka_offsets.read(KafkaOffsetsSource(connection="kafka_plain", group=GROUP), request)
     files = kafka_offsets.read(
         KafkaOffsetsSource(path=(str(connected.data),), group=GROUP, partitions=1), request
     )
-    assert asked.rows is not None
+    assert requested.rows is not None
     assert files.rows is not None
     found, expected = (
-        sorted(tuple(row) for row in rows.select(*columns).collect()) for rows in (asked.rows, files.rows)
+        sorted(tuple(row) for row in rows.select(*columns).collect()) for rows in (requested.rows, files.rows)
     )
     assert [(place, offset) for _, _, place, offset, *_ in expected] == [(0, 4), (0, 16), (1, 6)]
     assert found == expected
@@ -237,10 +237,10 @@ def test_a_time_that_the_connector_cannot_read_is_an_unreadable_row(
     handed = read(spark, now, connection="kafka_plain", topic="stamped").rows
     assert handed is not None
     columns = ("partition", "offset", "end_offset", FAULT)
-    told = "stamped-0: offset 0: record_timestamp: expected milliseconds within 292,000 years of 1970, found others"
+    expected = "stamped-0: offset 0: record_timestamp: expected milliseconds within 292,000 years of 1970, found others"
     assert {tuple(row) for row in handed.select(*columns).collect()} == {
         (0, None, 1, None),
-        (0, 0, None, told),
+        (0, 0, None, expected),
     }
 
     files = KafkaSegmentsSource(path=(str(connected.data),), topic="stamped")

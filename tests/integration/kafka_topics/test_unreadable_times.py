@@ -213,14 +213,14 @@ def test_hostile_times_in_transactions_are_rows_of_those_who_are_handed_them(
     assert rows_of(committed, "source_offset", "string(value)") == [(0, "m0"), (1, None)]
     assert committed.complete_until == datetime.fromtimestamp(0, UTC)
     states = ("offset", "string(value)", f"if({FAULT} IS NULL, transaction_state, 'unread')")
-    told = {offset: (value, state) for offset, value, state in rows_of(log, *states)}
-    assert {state for value, state in told.values() if value is None} == {"unread"}
-    assert [row for row in told.values() if row[0]] == [
+    reported = {offset: (value, state) for offset, value, state in rows_of(log, *states)}
+    assert {state for value, state in reported.values() if value is None} == {"unread"}
+    assert [row for row in reported.values() if row[0]] == [
         ("m0", "committed"),
         ("m1", "aborted"),
         ("m2", "open"),
     ]
-    assert sorted(told) == [0, 1, 3, 4, 6, 7]
+    assert sorted(reported) == [0, 1, 3, 4, 6, 7]
     sender.abort_transaction(30)
 
 

@@ -17,7 +17,7 @@ import pytest
 from tests.engine.conftest import spark
 from tests.integration.report import Line, table_of
 from tests.integration.systems.report import page_of
-from tests.integration.systems.selection import ALL, IS_LEFT_OUT, VARIABLE, asked_for
+from tests.integration.systems.selection import ALL, IS_LEFT_OUT, VARIABLE, requested_values
 from tools.record.__main__ import VENV, prepared
 
 __all__ = ["spark"]
@@ -43,8 +43,8 @@ def played(
     if missing:
         pytest.fail(f"no engine to strike: {missing}; or leave these tests out with {VARIABLE}=none")
     folder = tmp_path_factory.mktemp("systems")
-    asked = asked_for(request.session.items, "play")
-    names = [name for name in ALL if name in asked]
+    requested = requested_values(request.session.items, "play")
+    names = [name for name in ALL if name in requested]
     done = subprocess.run(
         [str(VENV / "bin" / "python"), "-m", "tests.integration.systems.playing", str(folder), *names],
         cwd=ROOT,

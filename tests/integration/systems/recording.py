@@ -108,10 +108,10 @@ def main(folder: Path, names: Sequence[str]) -> int:
 
 def _record(name: str, recording: Recording, folder: Path, database: str) -> None:
     play(folder, [recording.play])
-    told = json.loads((folder / "cases.json").read_text())
-    if told["failures"]:
-        raise RuntimeError(told["failures"][recording.play])
-    cases = told["cases"][recording.play]
+    text = json.loads((folder / "cases.json").read_text())
+    if text["failures"]:
+        raise RuntimeError(text["failures"][recording.play])
+    cases = text["cases"][recording.play]
     over_at = max(
         datetime.fromisoformat(case["ended_at"]) + timedelta(seconds=case["seconds"]) for case in cases
     )

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.integration.kafka_faults.selection import IS_LEFT_OUT, IS_WHOLE, VARIABLE, asked_for
+from tests.integration.kafka_faults.selection import IS_LEFT_OUT, IS_WHOLE, VARIABLE, requested_values
 
-__all__ = ["ALL", "IS_LEFT_OUT", "SELECTED", "TITLES", "VARIABLE", "asked_for", "judgements_of", "system_of"]
+__all__ = [
+    "ALL",
+    "IS_LEFT_OUT",
+    "SELECTED",
+    "TITLES",
+    "VARIABLE",
+    "judgements_of",
+    "requested_values",
+    "system_of",
+]
 
 TITLES: Final = {
     "streams": "Kafka Streams",

@@ -170,7 +170,7 @@ def _member(stage: Stage, source: Scene, **settings: object) -> Application:
     life = sum(1 for _ in stage.folder.glob("member-*.log")) + 1
     named = {name.replace("_", "."): value for name, value in settings.items()}
     _output(stage).parent.mkdir(parents=True, exist_ok=True)
-    told = {
+    reported = {
         "bootstrap.servers": stage.cluster.bootstrap,
         "input": source.name,
         "group": stage.name,
@@ -178,7 +178,7 @@ def _member(stage: Stage, source: Scene, **settings: object) -> Application:
         "output": _output(stage),
         **named,
     }
-    return stage.start("Member", told, "member")
+    return stage.start("Member", reported, "member")
 
 
 def _wake(stage: Stage) -> Path:

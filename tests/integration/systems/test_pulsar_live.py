@@ -58,14 +58,14 @@ def test_a_running_broker_says_what_its_copy_says(
         named = {"topic": topic, "subscription": "loader", **source}
         return read_cursor(PulsarCursorSource.model_validate(named), request)
 
-    asked, copied = log(connection="pulsar"), log(path=answers)
+    requested, copied = log(connection="pulsar"), log(path=answers)
     columns = ("offset", "position", "value", "producer_name", "sequence_id", "transaction_state")
-    assert _rows(asked.rows, *columns) == _rows(copied.rows, *columns)
-    assert len(_rows(asked.rows, "offset")) == 10
-    assert (asked.digests, asked.notes) == (copied.digests, ())
+    assert _rows(requested.rows, *columns) == _rows(copied.rows, *columns)
+    assert len(_rows(requested.rows, "offset")) == 10
+    assert (requested.digests, requested.notes) == (copied.digests, ())
     found = cursor(connection="pulsar").rows
     prefix, *beyond = _rows(found, "is_individual", "committed_offset", "first_offset")
-    ((start, end),) = set(_rows(asked.rows, "log_start_offset", "end_offset"))
+    ((start, end),) = set(_rows(requested.rows, "log_start_offset", "end_offset"))
     assert (prefix[0], prefix[2]) == (False, None)
     assert start <= prefix[1] <= end
     assert all(start < row[2] < row[1] <= end for row in beyond)

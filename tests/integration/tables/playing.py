@@ -67,7 +67,7 @@ class Stage:
             "CREATE TABLE lake.orders (message_id string, `offset` string, processed_at timestamp) USING iceberg "
             "TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read')"
         )
-        return self._told(self._evidence("orders"))
+        return self._as_fields(self._evidence("orders"))
 
     def current(self) -> Any:
         """Rows that were written, one that was deleted since: in place, by a mark beside its file."""
@@ -75,7 +75,7 @@ class Stage:
         self._write(self._orders(range(4, 6)), "orders")
         table = f"delta.`{self.folder / 'orders'}`" if self.format == DELTA else "lake.orders"
         self.spark.sql(f"DELETE FROM {table} WHERE message_id = 'm-2'")  # noqa: S608 - a name of our own
-        return self._told(self._evidence("orders"))
+        return self._as_fields(self._evidence("orders"))
 
     def named(self) -> Any:
         """The same state, by the name of its own metadata file."""
@@ -83,7 +83,7 @@ class Stage:
             return None
         metadata = self.folder / "orders" / "metadata"
         newest = max(metadata.glob("v*.metadata.json"), key=lambda file: int(file.name[1:].partition(".")[0]))
-        return self._told(self._evidence(f"orders/metadata/{newest.name}"))
+        return self._as_fields(self._evidence(f"orders/metadata/{newest.name}"))
 
     def looked(self) -> Any:
         """What `tieout init` looks at."""
@@ -98,16 +98,16 @@ class Stage:
         contract = contract_of(self.folder, {"delivered": {"source": source}})
         opened = open_ledgers(self.spark, contract, WINDOW, NOW)[Ledger.DELIVERED]
         self._write(self._orders([9]), "orders")
-        return [self._told(opened.kept()), opened.reading.size > 0]
+        return [self._as_fields(opened.kept()), opened.reading.size > 0]
 
     def faulty(self) -> Any:
         """A value that is none of its column."""
         self._write(self._orders([1]).withColumn("offset", F.lit("x")), "faulty", is_new=True)
-        return self._told(self._evidence("faulty"))
+        return self._as_fields(self._evidence("faulty"))
 
     def several(self) -> Any:
         """A list of tables, one of which is not there, and one there twice."""
-        return self._told(self._evidence("orders", "faulty", "nowhere", "./faulty/../orders/"))
+        return self._as_fields(self._evidence("orders", "faulty", "nowhere", "./faulty/../orders/"))
 
     def lacking(self) -> Any:
         """Two tables of one ledger, of which one has a column of contents."""
@@ -132,7 +132,7 @@ class Stage:
             torn.glob("_delta_log/*.json") if self.format == DELTA else torn.glob("metadata/*.json")
         )
         entry.write_text(entry.read_text()[:40])
-        return self._told(self._evidence("torn"))
+        return self._as_fields(self._evidence("torn"))
 
     def incomplete(self) -> Any:
         """A table whose log names a file that is not there any more."""
@@ -140,7 +140,7 @@ class Stage:
             (self.folder / "faulty").rglob("part-*.parquet" if self.format == DELTA else "data/*.parquet")
         )
         part.unlink()
-        return self._told(self._evidence("faulty"))
+        return self._as_fields(self._evidence("faulty"))
 
     def _orders(self, numbers: Any) -> DataFrame:
         rows = [(f"m-{number}", str(number), NOW) for number in numbers]
@@ -170,7 +170,7 @@ class Stage:
         return None
 
     @staticmethod
-    def _told(found: Evidence) -> dict[str, Any]:
+    def _as_fields(found: Evidence) -> dict[str, Any]:
         coverage = found.coverage
         return {
             "ids": [row[0] for row in rows_of(found, "message_id")],

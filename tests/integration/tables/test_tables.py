@@ -53,9 +53,9 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str],
         assert process.stdout is not None
         process.stdin.write(f"{table_format}\n")
         process.stdin.flush()
-        told = next((line for line in process.stdout if line.startswith("{")), None)
-        assert told is not None, log.read_text()[-2000:]
-        return Played(json.loads(told))
+        reported = next((line for line in process.stdout if line.startswith("{")), None)
+        assert reported is not None, log.read_text()[-2000:]
+        return Played(json.loads(reported))
 
     try:
         yield play
@@ -138,9 +138,9 @@ def test_each_table_of_a_list_is_read_or_named(scenes: Played) -> None:
 
 def test_a_table_without_a_column_of_contents_says_so(scenes: Played) -> None:
     """Null in it says nothing, unlike null in the table that has the column."""
-    told = {content for name, content in scenes["lacking"] if name != "m-20"}
+    reported = {content for name, content in scenes["lacking"] if name != "m-20"}
 
-    assert told == {"lacks: payload_hash"}
+    assert reported == {"lacks: payload_hash"}
     assert ["m-20", None] in scenes["lacking"]
 
 

@@ -38,20 +38,24 @@ def results(tmp_path: Path) -> Results:
 
 def test_a_ratio_is_reached_missed_or_not_measured(results: Results) -> None:
     """Each ratio asked for is answered in words, with its number."""
-    told = page(results, "6g")
+    reported = page(results, "6g")
 
-    assert "| clean window, to the scan | 2 | 1.25 reached |" in told
-    assert "| 0.01 % broken, to the full outer join | 0.6; 1.5 up to 1 million | 2.50 **missed** |" in told
-    assert "| all broken, to the full outer join | 5 | not measured |" in told
+    assert "| clean window, to the scan | 2 | 1.25 reached |" in reported
+    assert (
+        "| 0.01 % broken, to the full outer join | 0.6; 1.5 up to 1 million | 2.50 **missed** |" in reported
+    )
+    assert "| all broken, to the full outer join | 5 | not measured |" in reported
 
 
 def test_a_ratio_of_two_days_says_so(results: Results) -> None:
     """A machine is not every day as fast, so seconds of two days are no clean comparison."""
     results.rows["1000000/0/floor"]["at"] = "2026-01-31"
-    told = page(results, "6g")
+    reported = page(results, "6g")
 
-    assert "| clean window, to the scan | 2 | 1.25 reached, of two days |" in told
-    assert "| 0.01 % broken, to the full outer join | 0.6; 1.5 up to 1 million | 2.50 **missed** |" in told
+    assert "| clean window, to the scan | 2 | 1.25 reached, of two days |" in reported
+    assert (
+        "| 0.01 % broken, to the full outer join | 0.6; 1.5 up to 1 million | 2.50 **missed** |" in reported
+    )
 
 
 def test_few_messages_may_cost_more_than_many(tmp_path: Path) -> None:
@@ -73,10 +77,10 @@ def test_the_page_says_where_the_seconds_go(results: Results, tmp_path: Path) ->
             "tieout",
             replace(result(9.0, ANSWER), steps=steps),
         )
-    told = page(results, "6g").splitlines()
+    reported = page(results, "6g").splitlines()
 
-    head = told.index("| step | 1 million, 0 % | 1 million, 0.01 % |")
-    assert told[head + 2 : head + 4] == ["| matching | 2.2 | 7.0 |", "| looking |  | 1.0 |"]
+    head = reported.index("| step | 1 million, 0 % | 1 million, 0.01 % |")
+    assert reported[head + 2 : head + 4] == ["| matching | 2.2 | 7.0 |", "| looking |  | 1.0 |"]
 
 
 def test_the_page_says_what_is_moved(results: Results, tmp_path: Path) -> None:
@@ -84,10 +88,15 @@ def test_the_page_says_what_is_moved(results: Results, tmp_path: Path) -> None:
     moved = {"shuffled": 3 << 20, "spilled": 0, "kernel_spilled": 5 << 20, "worker": 700 << 20}
     wanted = Dataset(1_000_000, 0.0, ("lost",), tmp_path)
     results.add(wanted, "tieout", replace(result(9.0, ANSWER), moved=moved))
-    told = page(results, "6g").splitlines()
+    reported = page(results, "6g").splitlines()
 
-    head = told.index("| MiB | 1 million, 0 % |")
-    assert [line.rpartition(" | ")[2] for line in told[head + 2 : head + 6]] == ["3 |", "0 |", "5 |", "700 |"]
+    head = reported.index("| MiB | 1 million, 0 % |")
+    assert [line.rpartition(" | ")[2] for line in reported[head + 2 : head + 6]] == [
+        "3 |",
+        "0 |",
+        "5 |",
+        "700 |",
+    ]
 
 
 def test_the_table_has_ratios_to_the_scan_and_who_did_not_finish(results: Results) -> None:
@@ -141,12 +150,12 @@ def test_what_is_moved_is_that_of_the_last_run(tmp_path: Path) -> None:
 def test_steps_are_those_of_whole_runs_after_the_first(tmp_path: Path) -> None:
     """A step has the median of its seconds, whatever number stands in its name; a run that was cut off has none."""
     names = ("start", "leaving out 5", "end", "start", "leaving out 7", "end", "start", "leaving out 9")
-    told = [
+    reported = [
         {"step": name, "at": at} for name, at in zip(names, (0, 1, 50, 100, 101, 104, 105, 900), strict=True)
     ]
     for place in (6, 3):
-        told.insert(place, {"seconds": 4, "cpu": 1, "memory": 5, "answer": {}})
-    lines = "\\n".join(map(json.dumps, told))
+        reported.insert(place, {"seconds": 4, "cpu": 1, "memory": 5, "answer": {}})
+    lines = "\\n".join(map(json.dumps, reported))
 
     found = measured([sys.executable, "-c", f"print('{lines}')"], dict(os.environ), 60, tmp_path / "log")
 

@@ -66,7 +66,7 @@ def test_a_digest_tells_contents_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "expected"),
     [
         (changed(extra=1), "unknown key extra"),
         (without("severity"), "missing key severity"),
@@ -87,7 +87,7 @@ def test_a_digest_tells_contents_apart(tmp_path: Path) -> None:
         (of_meta(owner="x"), "unknown key owner"),
     ],
 )
-def test_refuses_an_entry_that_is_not_as_described(tmp_path: Path, entry: Any, told: str) -> None:
+def test_refuses_an_entry_that_is_not_as_described(tmp_path: Path, entry: Any, expected: str) -> None:
     """The error names the file, the entry and what is wrong with it."""
     file = written(tmp_path, of_meta(rule="first"), entry)
 
@@ -95,11 +95,11 @@ def test_refuses_an_entry_that_is_not_as_described(tmp_path: Path, entry: Any, t
         read_suite(file)
 
     assert str(caught.value).startswith(f"{file}: expectations[1]")
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "expected an expectation suite as JSON"),
         ("[]", "expected an object with expectations"),
@@ -111,7 +111,7 @@ def test_refuses_an_entry_that_is_not_as_described(tmp_path: Path, entry: Any, t
         ('{"name": "some", "name": "some", "expectations": [{}]}', "the key name stands twice"),
     ],
 )
-def test_refuses_a_file_that_is_no_suite(tmp_path: Path, text: str, told: str) -> None:
+def test_refuses_a_file_that_is_no_suite(tmp_path: Path, text: str, expected: str) -> None:
     """Empty suites and suite-level defaults, which the library would pass and ignore, are refused."""
     file = tmp_path / "some.json"
     file.write_text(text)
@@ -120,7 +120,7 @@ def test_refuses_a_file_that_is_no_suite(tmp_path: Path, text: str, told: str) -
         read_suite(file)
 
     assert str(file) in str(caught.value)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_refuses_a_missing_file(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_takes_every_declared_rule(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "expected"),
     [
         (rule_of("expect_no_losses"), "unknown type expect_no_losses; there are: expect_breaks"),
         (rule_of("expect_column_values_to_not_be_null", column="lost"), "unknown type"),
@@ -72,7 +72,7 @@ def test_takes_every_declared_rule(tmp_path: Path) -> None:
     ],
 )
 def test_refuses_what_the_library_would_take_or_drop(
-    tmp_path: Path, entry: dict[str, Any], told: str
+    tmp_path: Path, entry: dict[str, Any], expected: str
 ) -> None:
     """The error names the file and the rule."""
     file = written(tmp_path, of_meta(rule="first"), entry)
@@ -81,7 +81,7 @@ def test_refuses_what_the_library_would_take_or_drop(
         loaded(read_suite(file), VALUES)
 
     assert str(caught.value).startswith(f"{file}: expectations[1] (lost)")
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [None, True, -0.1, float("nan"), "0", "", [0]])

@@ -54,7 +54,7 @@ class FakeEngine:
     failure: BaseException | None = None
     incidents: tuple[dict[str, Any], ...] = ()
     subjects: tuple[Subject, ...] = ()
-    asked: list[tuple[Order, object]] = field(default_factory=list)
+    requests: list[tuple[Order, object]] = field(default_factory=list)
     followed: list[tuple[Window | None, TraceRequest]] = field(default_factory=list)
     hops: list[str] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class FakeEngine:
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
     ) -> Mapping[str, Any]:
         """Return a statement with the verdict, rendered as the engine would."""
-        self.asked.append((order, output))
+        self.requests.append((order, output))
         if self.failure:
             raise self.failure
         found = statement(order, self.verdict) | {"incidents": list(self.incidents)}
@@ -73,7 +73,7 @@ class FakeEngine:
 
     def bundle(self, order: Order, request: BundleRequest, progress: Progress) -> Bundled:
         """Return the statement with a digest, and write nothing."""
-        self.asked.append((order, request))
+        self.requests.append((order, request))
         progress("reading the ledgers")
         return Bundled(statement(order, self.verdict), "ab" * 32, 4711)
 
@@ -151,7 +151,7 @@ def test_a_bundle_is_asked_for_and_its_digest_printed(contract: Path, tmp_path: 
 
     assert ended.code == 0
     assert ended.out.splitlines()[-1] == f"digest: {'ab' * 32}"
-    assert [request for _, request in engine.asked] == [BundleRequest(file, 7, has_contents=False)]
+    assert [request for _, request in engine.requests] == [BundleRequest(file, 7, has_contents=False)]
 
 
 def test_reconcile_makes_a_bundle_of_its_run(contract: Path, tmp_path: Path) -> None:
@@ -161,26 +161,29 @@ def test_reconcile_makes_a_bundle_of_its_run(contract: Path, tmp_path: Path) -> 
     run("reconcile", contract, *WINDOW, "--output", tmp_path / "a", "--bundle", file, engine=engine)
     run("reconcile", contract, *WINDOW, "--output", tmp_path / "b", engine=engine)
 
-    assert [order.bundle for order, _ in engine.asked] == [BundleRequest(file, 1024, has_contents=True), None]
+    assert [order.bundle for order, _ in engine.requests] == [
+        BundleRequest(file, 1024, has_contents=True),
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("orders", "expected the name of a file that ends in .zip"),
         ("no/orders.zip", "is not a folder that can be written"),
     ],
 )
 def test_a_bundle_that_cannot_be_written_is_refused_before_anything_is_read(
-    contract: Path, tmp_path: Path, name: str, told: str
+    contract: Path, tmp_path: Path, name: str, expected: str
 ) -> None:
     """Judging takes longer than finding that out."""
     engine = FakeEngine()
 
     ended = run("bundle", contract, *WINDOW, "--output", tmp_path / name, engine=engine)
 
-    assert (ended.code, engine.asked) == (2, [])
-    assert told in ended.err
+    assert (ended.code, engine.requests) == (2, [])
+    assert expected in ended.err
 
 
 def test_what_was_found_is_held_against_the_declared_settings(contract: Path, tmp_path: Path) -> None:
@@ -202,7 +205,7 @@ def test_standard_output_holds_the_statement_alone(contract: Path, tmp_path: Pat
 
     ended = run("reconcile", contract, *WINDOW, "--output", tmp_path / "out", "--json", engine=engine)
 
-    order, output = engine.asked[0]
+    order, output = engine.requests[0]
     assert json.loads(ended.out) == statement(order, "KEPT")
     assert output == tmp_path / "out"
     assert ended.err.splitlines() == [
@@ -314,7 +317,7 @@ def test_nothing_is_judged_where_something_is_wrong(contract: Path, tmp_path: Pa
 
         assert (ended.code, ended.out) == (2, "")
         assert words in ended.err
-    assert engine.asked == []
+    assert engine.requests == []
     assert (tmp_path / "full" / "thesis.txt").exists()
 
 
@@ -329,8 +332,8 @@ def test_ranges_of_offsets_are_the_window(tmp_path: Path) -> None:
     )
 
     assert ended.code == 0
-    asked = engine.asked[0][0].window.offsets
-    assert asked == (OffsetRange("a-b", 0, 100, 200), OffsetRange("eu/orders", 1, 5, 6))
+    requested = engine.requests[0][0].window.offsets
+    assert requested == (OffsetRange("a-b", 0, 100, 200), OffsetRange("eu/orders", 1, 5, 6))
 
 
 @pytest.mark.parametrize(
@@ -424,10 +427,10 @@ def test_init_says_which_name_is_none(tmp_path: Path) -> None:
         tmp_path / "a.jsonl",
     )
 
-    told = run("init", "Orders-2", *words)
+    reported = run("init", "Orders-2", *words)
 
-    assert told.code == 2
-    assert told.err.startswith("tieout: PIPELINE Orders-2: pipeline: expected text that matches")
+    assert reported.code == 2
+    assert reported.err.startswith("tieout: PIPELINE Orders-2: pipeline: expected text that matches")
 
 
 def test_init_writes_a_contract_that_check_accepts(tmp_path: Path) -> None:
@@ -461,15 +464,15 @@ def test_check_tells_what_the_settings_let_happen(contract: Path, tmp_path: Path
         CONTRACT + "settings: {producer: {client: java-4.0, acks: '1'}, broker: {client: kafka-4.0}}\n"
     )
 
-    silent, told = run("check", contract), run("check", file)
+    silent, reported = run("check", contract), run("check", file)
 
     assert "  settings: none declared, so nothing is said of them\n" in silent.out
-    assert told.code == 0
+    assert reported.code == 0
     assert (
         "  settings: 1 critical, 1 warning\n  critical  producer.acks = 1\n    default:  all from 3.0\n"
-        in told.out
+        in reported.out
     )
-    assert "    leads to: LOST, LOG_TRUNCATION (cause: leader failover or unclean election)\n" in told.out
+    assert "    leads to: LOST, LOG_TRUNCATION (cause: leader failover or unclean election)\n" in reported.out
 
 
 def test_check_prints_findings_as_json(tmp_path: Path) -> None:
@@ -515,12 +518,14 @@ def test_trace_tells_the_way_of_a_message(contract: Path) -> None:
     sent = LedgerRows(({"message_id": "m1", "outcome": "acked", "attempted_at": "2026-11-20T10:00:00Z"},), 1)
     engine = FakeEngine(subjects=(Subject("m1", (), None, (), {Ledger.PRODUCED: sent}),))
 
-    told = run("trace", contract, "m1", *WINDOW, engine=engine)
+    reported = run("trace", contract, "m1", *WINDOW, engine=engine)
     document = run("trace", contract, "m1", "--json", engine=engine)
 
-    assert (told.code, document.code) == (0, 0)
-    assert told.out.startswith("m1  in orders, group loader, 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z\n")
-    assert told.err == "tieout: looking for the message\n"
+    assert (reported.code, document.code) == (0, 0)
+    assert reported.out.startswith(
+        "m1  in orders, group loader, 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z\n"
+    )
+    assert reported.err == "tieout: looking for the message\n"
     assert json.loads(document.out)["messages"][0]["message_id"] == "m1"
     assert [window is None for window, _ in engine.followed] == [False, True]
 
@@ -553,7 +558,7 @@ def test_trace_takes_an_id_a_position_or_a_key(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         ((), "expected one of MESSAGE, --id and --key, found none"),
         (("m1", "--key", "k"), "expected one of MESSAGE, --id and --key, found 2 of them"),
@@ -561,7 +566,7 @@ def test_trace_takes_an_id_a_position_or_a_key(
         (("m1",), "expected TOPIC/PARTITION/OFFSET such as orders/0/17, found 'm1'"),
     ],
 )
-def test_trace_refuses_what_it_cannot_ask(contract: Path, words: tuple[str, ...], told: str) -> None:
+def test_trace_refuses_what_it_cannot_ask(contract: Path, words: tuple[str, ...], expected: str) -> None:
     """One message, one way to name it; where positions identify, an id is none."""
     contract.write_text(CONTRACT + "identity: position\n")
     engine = FakeEngine()
@@ -569,7 +574,7 @@ def test_trace_refuses_what_it_cannot_ask(contract: Path, words: tuple[str, ...]
     refused = run("trace", contract, *words, engine=engine)
 
     assert (refused.code, engine.followed) == (2, [])
-    assert told in refused.err
+    assert expected in refused.err
 
 
 PERIOD = ("--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T11:00:00Z")
@@ -712,19 +717,19 @@ def test_trace_goes_over_the_chain(chain: Path) -> None:
     """Each hop is asked for the id that the message has there, the named one first."""
     engine = FakeEngine()
 
-    told = run("trace", chain / "table.yml", "m1/route", *WINDOW, engine=engine)
+    reported = run("trace", chain / "table.yml", "m1/route", *WINDOW, engine=engine)
 
-    asked = dict(zip(engine.hops, (each.value for _, each in engine.followed), strict=True))
-    assert asked == {"table": "m1/route", "enrich": "m1", "route": "m1/route"}
+    requested = dict(zip(engine.hops, (each.value for _, each in engine.followed), strict=True))
+    assert requested == {"table": "m1/route", "enrich": "m1", "route": "m1/route"}
     assert engine.hops[0] == "table"
-    assert [line for line in told.out.splitlines() if line.startswith(("hop", "chain"))] == [
+    assert [line for line in reported.out.splitlines() if line.startswith(("hop", "chain"))] == [
         "hop 1 of 3: enrich",
         "hop 2 of 3: route, after enrich",
         "hop 3 of 3: table, after route",
         "chain: could not tell whether enrich lost it: in no ledger; could not tell whether route lost it: in no "
         "ledger; could not tell whether table lost it: in no ledger",
     ]
-    assert told.code == 3
+    assert reported.code == 3
 
 
 def test_a_hop_whose_id_is_not_known_is_not_asked(chain: Path) -> None:
@@ -745,19 +750,19 @@ def test_a_hop_that_lies_elsewhere_is_named(chain: Path) -> None:
     """Its contract is not beside the one that was asked."""
     (chain / "enrich.yml").unlink()
 
-    told = run("trace", chain / "route.yml", "m1/route")
+    reported = run("trace", chain / "route.yml", "m1/route")
 
-    assert "hop 1 of 3: enrich\n  no contract beside route's has the pipeline enrich\n" in told.out
+    assert "hop 1 of 3: enrich\n  no contract beside route's has the pipeline enrich\n" in reported.out
 
 
 def test_one_hop_may_be_asked_alone(chain: Path) -> None:
     """As if it were no hop."""
     engine = FakeEngine()
 
-    told = run("trace", chain / "table.yml", "m1", "--alone", engine=engine)
+    reported = run("trace", chain / "table.yml", "m1", "--alone", engine=engine)
 
     assert engine.hops == ["table"]
-    assert told.out == "no ledger of table has message_id m1\n"
+    assert reported.out == "no ledger of table has message_id m1\n"
 
 
 def test_another_hop_is_judged_in_the_window_of_the_messages_first_attempt_there(chain: Path) -> None:

@@ -17,7 +17,7 @@ from tieout.cli.doctor.finding import Finding
 from tieout.cli.main import main
 
 
-def told(*records: dict[str, object], last: str = "", is_answered: bool = True) -> CommandAnswer:
+def answer(*records: dict[str, object], last: str = "", is_answered: bool = True) -> CommandAnswer:
     """What Airflow's command line answered."""
     return CommandAnswer(records, last, is_answered)
 
@@ -26,9 +26,9 @@ def told(*records: dict[str, object], last: str = "", is_answered: bool = True) 
 def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, CommandAnswer]:
     """What Airflow answers, by the first word of the question; complete, unless a test changes it."""
     given = {
-        "config": told(last=str(tmp_path)),
-        "pools": told({"pool": "spark", "slots": "2"}),
-        "connections": told({"conn_type": "spark", "host": "local[2]", "port": None, "extra_dejson": {}}),
+        "config": answer(last=str(tmp_path)),
+        "pools": answer({"pool": "spark", "slots": "2"}),
+        "connections": answer({"conn_type": "spark", "host": "local[2]", "port": None, "extra_dejson": {}}),
     }
     monkeypatch.setattr(airflow_setup, "airflow_answer", lambda *words: given[words[0]])
     main(["airflow", "init", str(tmp_path)], out=io.StringIO(), err=io.StringIO())
@@ -54,30 +54,30 @@ def test_a_complete_airflow_lacks_nothing_and_names_its_master(answers: dict[str
 @pytest.mark.parametrize(
     ("question", "answer", "subject", "line"),
     [
-        ("config", told(last="no such table", is_answered=False), "DAG files", "airflow db migrate"),
-        ("config", told(last="/nowhere"), "DAG files", "tieout airflow init /nowhere"),
+        ("config", answer(last="no such table", is_answered=False), "DAG files", "airflow db migrate"),
+        ("config", answer(last="/nowhere"), "DAG files", "tieout airflow init /nowhere"),
         (
             "pools",
-            told(last="Pool spark does not exist", is_answered=False),
+            answer(last="Pool spark does not exist", is_answered=False),
             "pool",
             "airflow pools set spark 2",
         ),
         (
             "pools",
-            told(last="OperationalError: no such table: slot_pool", is_answered=False),
+            answer(last="OperationalError: no such table: slot_pool", is_answered=False),
             "pool",
             "no such table: slot_pool: airflow db migrate; then airflow pools set spark 2",
         ),
         (
             "connections",
-            told(last="Connection not found.", is_answered=False),
+            answer(last="Connection not found.", is_answered=False),
             "connection",
             "connections add",
         ),
-        ("connections", told({"host": None, "port": None}), "connection", "spark_default names no master"),
+        ("connections", answer({"host": None, "port": None}), "connection", "spark_default names no master"),
         (
             "connections",
-            told({"host": "yarn", "extra": '{"deploy-mode": "cluster"}'}),
+            answer({"host": "yarn", "extra": '{"deploy-mode": "cluster"}'}),
             "connection",
             "only client works",
         ),

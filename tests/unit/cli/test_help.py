@@ -78,9 +78,9 @@ def test_a_long_step_is_printed_again() -> None:
         while "still matching (0 s)" not in err.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
         steps("adding up")
-    told = err.getvalue()
+    reported = err.getvalue()
     time.sleep(0.15)
 
-    assert told.startswith("tieout: matching\ntieout: still matching (0 s)\n")
-    assert told.count("tieout: adding up\n") == 1
-    assert err.getvalue() == told
+    assert reported.startswith("tieout: matching\ntieout: still matching (0 s)\n")
+    assert reported.count("tieout: adding up\n") == 1
+    assert err.getvalue() == reported

@@ -130,16 +130,18 @@ def test_score_is_1_and_names_what_differs(simulated: Path, tmp_path: Path) -> N
     code, out, _ = run("score", tmp_path / "statement", "--truth", simulated, "--json")
 
     assert code == 1
-    told = json.loads(out)
-    assert told["passed"] is False
-    (line,) = [line for line in told["classes"] if line["name"] == "OUTPUT_DUPLICATE"]
+    reported = json.loads(out)
+    assert reported["passed"] is False
+    (line,) = [line for line in reported["classes"] if line["name"] == "OUTPUT_DUPLICATE"]
     assert (line["matched"], line["precision"]) == (line["truth"] - 1, 1.0)
     assert line["recall"] < 1
-    assert {"OUTPUT_DUPLICATE", "nothing"} in [{one["truth"], one["found"]} for one in told["differences"]]
+    assert {"OUTPUT_DUPLICATE", "nothing"} in [
+        {one["truth"], one["found"]} for one in reported["differences"]
+    ]
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "told"),
+    ("file", "text", "expected"),
     [
         ("statement/statement.json", None, "no such file; expected one that tieout reconcile wrote"),
         ("statement/statement.json", "{", "not JSON"),
@@ -151,7 +153,7 @@ def test_score_is_1_and_names_what_differs(simulated: Path, tmp_path: Path) -> N
     ],
 )
 def test_score_says_which_file_it_cannot_read(
-    simulated: Path, tmp_path: Path, file: str, text: str | None, told: str
+    simulated: Path, tmp_path: Path, file: str, text: str | None, expected: str
 ) -> None:
     """A usage error, never a score."""
     judged_rightly(simulated, tmp_path / "statement")
@@ -162,4 +164,4 @@ def test_score_says_which_file_it_cannot_read(
     code, out, err = run("score", tmp_path / "statement", "--truth", simulated)
 
     assert (code, out) == (2, "")
-    assert told in err
+    assert expected in err

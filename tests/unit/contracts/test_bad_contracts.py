@@ -549,10 +549,10 @@ def test_a_thousand_problems_are_not_reported_one_by_one(tmp_path: Path) -> None
     file = tmp_path / "orders.yml"
     file.write_text(GOOD + "".join(f"z{n}: 1\n" for n in range(1000)))
 
-    with pytest.raises(ContractError) as told:
+    with pytest.raises(ContractError) as raised:
         load_contract(file)
 
-    lines = str(told.value).splitlines()
+    lines = str(raised.value).splitlines()
     assert len(lines) == 51
     assert lines[-1] == f"{file}:66: z50: and 950 more problems from here on"
 
@@ -655,11 +655,11 @@ def test_a_predecessor_that_no_file_has_is_reported_on_request(tmp_path: Path) -
     """Of a folder and of a file; nothing is refused, since a deployment may keep it elsewhere."""
     _chain(tmp_path, enrich=None, route="enrich", table="rout")
 
-    told = [
+    reported = [
         f"{tmp_path}/table.yml:3: after: no contract here has the pipeline rout; did you mean route?",
     ]
-    assert [str(error) for error in unknown_predecessors([tmp_path])] == told
-    assert [str(error) for error in unknown_predecessors([tmp_path / "table.yml"])] == told
+    assert [str(error) for error in unknown_predecessors([tmp_path])] == reported
+    assert [str(error) for error in unknown_predecessors([tmp_path / "table.yml"])] == reported
     assert unknown_predecessors([tmp_path / "route.yml"]) == ()
     assert len(load_contracts(tmp_path)[0]) == 3
 

@@ -132,10 +132,10 @@ def test_an_id_by_its_name_must_not_be_the_outputs_own_key(
     made, contract = drafted(tmp_path, of(sent), of(*arrived))
 
     assert contract.ledgers[Ledger.DELIVERED].columns.get("message_id") == expected
-    told = [one for one in made.open_questions if one.startswith("delivered: message_id: NOT GUESSED")]
-    assert bool(told) == (expected is None)
-    assert all("id and order_id have values" in one for one in told)
-    assert all(one.removeprefix("delivered: ") in made.text for one in told)
+    reported = [one for one in made.open_questions if one.startswith("delivered: message_id: NOT GUESSED")]
+    assert bool(reported) == (expected is None)
+    assert all("id and order_id have values" in one for one in reported)
+    assert all(one.removeprefix("delivered: ") in made.text for one in reported)
 
 
 @pytest.mark.parametrize("form", ["jdbc", "delta", "iceberg"])
@@ -154,12 +154,12 @@ def test_coverage_is_never_guessed(tmp_path: Path, form: str) -> None:
 
 def test_files_without_a_row_are_named(tmp_path: Path) -> None:
     """An empty file and one of another format: a missing column is not what is wrong with them."""
-    told = "produced: no row was found in x.jsonl, so no column was guessed; is it jsonl, and not empty?"
+    expected = "produced: no row was found in x.jsonl, so no column was guessed; is it jsonl, and not empty?"
 
     empty, _ = drafted(tmp_path, of(rows=0), of(IDS))
     full, _ = drafted(tmp_path, of(IDS), of(IDS))
 
-    assert told in empty.open_questions
+    assert expected in empty.open_questions
     assert not any("no row" in question for question in full.open_questions)
 
 

@@ -19,11 +19,17 @@ _KAHADB = {"kind": "kahadb", "path": "data", "destination": "orders"}
 def _contract(**sources: dict[str, Any]) -> Contract:
     ledgers = {"produced": {"source": _FILES}, "delivered": {"source": _FILES}}
     ledgers |= {ledger: {"source": source} for ledger, source in sources.items()}
-    told = {"version": 1, "pipeline": "p", "guarantee": "at_least_once", "group": "g", "consumption": "queue"}
+    reported = {
+        "version": 1,
+        "pipeline": "p",
+        "guarantee": "at_least_once",
+        "group": "g",
+        "consumption": "queue",
+    }
     columns = {"message_id": "id", "topic": "t", "partition": "p", "offset": "o"}
     for spec in ledgers.values():
         spec["columns"] = columns if spec["source"] == _FILES else {}
-    return Contract.model_validate({**told, "ledgers": ledgers}, context={"base_dir": Path()})
+    return Contract.model_validate({**reported, "ledgers": ledgers}, context={"base_dir": Path()})
 
 
 @pytest.mark.parametrize("form", ["ledger:entry:batch", "file:offset"])

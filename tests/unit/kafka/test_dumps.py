@@ -366,8 +366,8 @@ def test_what_may_have_ended_the_tool_is_damage(line: str) -> None:
 
 def test_markers_are_read_and_other_control_records_decide_nothing() -> None:
     """A commit, an abort, and a type of control record that no dumper has a word for."""
-    told = [" endTxnMarker: COMMIT coordinatorEpoch: 0", " endTxnMarker: ABORT coordinatorEpoch: 7"]
-    found = [_read(_COMMIT, _marker(rest)) for rest in (*told, " controlType: UNKNOWN(9)")]
+    reported = [" endTxnMarker: COMMIT coordinatorEpoch: 0", " endTxnMarker: ABORT coordinatorEpoch: 7"]
+    found = [_read(_COMMIT, _marker(rest)) for rest in (*reported, " controlType: UNKNOWN(9)")]
 
     assert [[type(entry) for entry in entries] for entries in found] == [[Batch]] * 3
     assert [entries[0].marker() for entries in found if isinstance(entries[0], Batch)] == [

@@ -37,11 +37,11 @@ def test_the_records_are_those_that_kafka_dumps() -> None:
     dumped = dumps.batches(
         (FILES / "text" / "payments-0.dump.txt").read_text().splitlines(), ("payments", 0), None
     )
-    told = [entry for entry in dumped if isinstance(entry, Batch)]
+    reported = [entry for entry in dumped if isinstance(entry, Batch)]
     held = [batch for file in PAYMENTS for batch in _batches(file.read_bytes())]
 
-    assert len(held) == len(told) > 10
-    for mine, theirs in zip(held, told, strict=True):
+    assert len(held) == len(reported) > 10
+    for mine, theirs in zip(held, reported, strict=True):
         fields = (
             "base_offset",
             "last_offset",

@@ -33,7 +33,7 @@ def _batch(offset: int, producer: int, kind: str) -> Batch:
     )
 
 
-def _told(log: list[tuple[int, str]]) -> list[str]:
+def _states(log: list[tuple[int, str]]) -> list[str]:
     """The states by the rule's own words: look ahead for the producer's next marker."""
     states = []
     for place, (producer, kind) in enumerate(log):
@@ -64,7 +64,7 @@ def test_states_do_not_depend_on_how_the_log_is_cut_into_segments(
         for batch in piece
     ]
 
-    expected = _told(log)
+    expected = _states(log)
     assert states == expected
     assert first_open_offset(shown) == next((o for o, state in enumerate(expected) if state == "open"), None)
 

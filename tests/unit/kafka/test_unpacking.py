@@ -270,8 +270,10 @@ def test_a_value_that_stands_once_and_is_read_often_counts_each_time(tmp_path: P
         )
 
     limits = Unpacking(4 * _MB, 100 * _MB)
-    told = f"column id{'.a' if is_nested else ''}: expected values of at most 100 MB in all, found more; "
-    assert oversized_page(tmp_path / "bomb.parquet", limits) == f"{told}TIEOUT_UNPACKED_FILE_MB allows more"
+    expected = f"column id{'.a' if is_nested else ''}: expected values of at most 100 MB in all, found more; "
+    assert (
+        oversized_page(tmp_path / "bomb.parquet", limits) == f"{expected}TIEOUT_UNPACKED_FILE_MB allows more"
+    )
     assert oversized_page(tmp_path / "many.parquet", limits) is None
     assert oversized_page(tmp_path / "bomb.parquet", Unpacking(4 * _MB, 300 * _MB)) is None
 

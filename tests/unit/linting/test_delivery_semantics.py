@@ -41,7 +41,9 @@ def _borne_out() -> set[tuple[str, str]]:
                 pairs |= {(b["class"], b["cause"]) for b in known["breaks"]}
     score = (REPOSITORY / "docs/reference/score.md").read_text()
     found = set(re.findall(r"^\| ([a-z ]+) \| (\d+) \| \2 \| \2 \|", score, re.MULTILINE))
-    return pairs | {(name, cause) for name, cause in SIMULATED if cause in {told for told, _ in found}}
+    return pairs | {
+        (name, cause) for name, cause in SIMULATED if cause in {reported for reported, _ in found}
+    }
 
 
 def test_every_word_is_one_of_the_engines() -> None:
@@ -57,7 +59,7 @@ def test_every_word_is_one_of_the_engines() -> None:
 
 def test_every_cause_is_borne_out() -> None:
     """Each cause on the page is one that a history, a recording or the simulation shows for that class."""
-    told = {(name, cause) for name, _, cause in _rows() if cause}
+    reported = {(name, cause) for name, _, cause in _rows() if cause}
 
-    assert len(told) > 10
-    assert told <= _borne_out()
+    assert len(reported) > 10
+    assert reported <= _borne_out()

@@ -43,10 +43,10 @@ def test_an_image_that_has_two_ways_of_naming_variables_is_read(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("alias", "is_told", "is_certain"), [("B", False, False), ("A", True, True), (None, True, False)]
+    ("alias", "is_reported", "is_certain"), [("B", False, False), ("A", True, True), (None, True, False)]
 )
 def test_clusters_of_mirror_maker_have_settings_of_their_own(
-    tmp_path: Path, alias: str | None, is_told: bool, is_certain: bool
+    tmp_path: Path, alias: str | None, is_reported: bool, is_certain: bool
 ) -> None:
     """Which of them is the target the contract says; without that it is left open."""
     text = (
@@ -59,8 +59,8 @@ def test_clusters_of_mirror_maker_have_settings_of_their_own(
     found = _rules(tmp_path, "mm2.properties", text, settings)
 
     assert "setting_misspelt" not in found
-    assert ("connect_source_support" in found) is is_told
-    if is_told:
+    assert ("connect_source_support" in found) is is_reported
+    if is_reported:
         assert found["connect_source_support"].is_certain is is_certain
 
 
@@ -104,8 +104,8 @@ def test_an_operator_of_flink_retains_the_checkpoints_of_its_jobs(tmp_path: Path
         )
     ]
 
-    told = [keys & {"flink_retention", "flink_checkpoints"} for keys in found]
-    assert told == [
+    reported = [keys & {"flink_retention", "flink_checkpoints"} for keys in found]
+    assert reported == [
         set(),
         {"flink_checkpoints"},
         {"flink_retention"},
@@ -310,13 +310,13 @@ def test_the_binder_of_spring_cloud_stream_has_transactions(tmp_path: Path) -> N
     assert "producer_restart" not in found
 
 
-@pytest.mark.parametrize(("adapter", "is_told"), [("memoryPersistenceAdapter", True), ("kahaDB", False)])
+@pytest.mark.parametrize(("adapter", "is_reported"), [("memoryPersistenceAdapter", True), ("kahaDB", False)])
 def test_a_broker_that_keeps_messages_in_memory_is_reported(
-    tmp_path: Path, adapter: str, is_told: bool
+    tmp_path: Path, adapter: str, is_reported: bool
 ) -> None:
     """Its store is an element without any attribute."""
     text = f"<beans><broker brokerName='b'><persistenceAdapter><{adapter}/></persistenceAdapter></broker></beans>"
     found = lint(tmp_path, "activemq", "activemq.xml", text, client="activemq-6.3", output="keyed by id")
 
-    assert ("activemq_persistence" in found) is is_told
+    assert ("activemq_persistence" in found) is is_reported
     assert "settings_not_understood" not in found

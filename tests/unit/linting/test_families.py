@@ -23,11 +23,11 @@ def test_a_profile_has_a_file_beside_the_one_that_is_named(
     (tmp_path / "application-prod.yml").write_text(LATEST)
     found = lint(tmp_path, "consumer", "application.yml", BASE, **chosen)
 
-    told = found.get("consumer_reset_latest")
-    assert (told.is_certain if told else None) is is_certain
+    reported = found.get("consumer_reset_latest")
+    assert (reported.is_certain if reported else None) is is_certain
     assert "together with application-prod.yml beside it" in found["file_read_as"].failure
-    if told:
-        assert str(told.file).endswith("application-prod.yml: spring.kafka.consumer.auto-offset-reset")
+    if reported:
+        assert str(reported.file).endswith("application-prod.yml: spring.kafka.consumer.auto-offset-reset")
 
 
 def test_the_file_of_a_profile_is_named_itself(tmp_path: Path) -> None:

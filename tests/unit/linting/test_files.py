@@ -105,7 +105,7 @@ def test_utf16_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "expected"),
     [
         ("a.ini", "acks=1", "expected a file that ends in one of .properties, .conf, .env, .json"),
         ("a.xml", "<a><b acks='1'>\n</a>", "a.xml:2: no XML of settings"),
@@ -131,7 +131,7 @@ def test_utf16_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_reported_without_its_content(
-    tmp_path: Path, name: str, text: str | None, told: str
+    tmp_path: Path, name: str, text: str | None, expected: str
 ) -> None:
     """File, line and what was expected; never a word of what stands in it."""
     if text is not None:
@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_reported_without_its_content(
     with pytest.raises(SettingsFileError) as caught:
         read_settings(tmp_path / name, "producer")
 
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 
@@ -204,7 +204,7 @@ def test_a_placeholder_is_left_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "rule", "told"),
+    ("settings", "rule", "expected"),
     [
         ({"producer": {"client": "sarama-1.4"}}, "client_unknown", "one of java, librdkafka, kafka-python"),
         ({"producer": {"client": "4.0"}}, "client_unknown", "java-4.0"),
@@ -212,13 +212,13 @@ def test_a_placeholder_is_left_open() -> None:
     ],
 )
 def test_words_that_mean_nothing_are_reported(
-    settings: dict[str, dict[str, object]], rule: str, told: str
+    settings: dict[str, dict[str, object]], rule: str, expected: str
 ) -> None:
     """Nothing is taken for something else; what would be understood is listed."""
     found = {finding.rule: finding for finding in findings(contract(settings))}
 
     assert found[rule].severity is Severity.WARNING
-    assert told in found[rule].advice
+    assert expected in found[rule].advice
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_each_service_says_for_itself_which_settings_are_its_producers(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "is_told"),
+    ("name", "text", "is_reported"),
     [
         ("s.properties", "application.id=a\nacks=1\n", True),
         ("s.properties", "application.id=a\nacks=1\nproducer.acks=all\n", False),
@@ -40,20 +40,20 @@ def test_each_service_says_for_itself_which_settings_are_its_producers(tmp_path:
     ],
 )
 def test_the_producers_of_streams_take_acks_from_it(
-    tmp_path: Path, name: str, text: str, is_told: bool
+    tmp_path: Path, name: str, text: str, is_reported: bool
 ) -> None:
     """With and without the prefix, which counts first; what Spring sets for a producer is not theirs."""
     found = lint(tmp_path, "streams", name, text, guarantee="at_least_once")
 
-    assert ("streams_acks" in found) is is_told
+    assert ("streams_acks" in found) is is_reported
     assert "settings_several" not in found
 
 
 @pytest.mark.parametrize("delay", ["10s", "10000", "PT10S"])
 @pytest.mark.parametrize(
-    ("mode", "is_told"), [("non_persistent", True), ("NON-PERSISTENT", True), ("persistent", False)]
+    ("mode", "is_reported"), [("non_persistent", True), ("NON-PERSISTENT", True), ("persistent", False)]
 )
-def test_spring_has_its_own_words_for_jms(tmp_path: Path, delay: str, mode: str, is_told: bool) -> None:
+def test_spring_has_its_own_words_for_jms(tmp_path: Path, delay: str, mode: str, is_reported: bool) -> None:
     """A mode of delivery is whether messages are persistent, and a time has a unit."""
     text = (
         "spring: {activemq: {broker-url: 'tcp://b:61616'}, "
@@ -61,5 +61,5 @@ def test_spring_has_its_own_words_for_jms(tmp_path: Path, delay: str, mode: str,
     )
     found = lint(tmp_path, "activemq", "a.yml", text, guarantee="at_least_once")
 
-    assert {"activemq_expiry"} | ({"activemq_persistence"} if is_told else set()) == found.keys()
+    assert {"activemq_expiry"} | ({"activemq_persistence"} if is_reported else set()) == found.keys()
     assert all(each.is_certain for each in found.values())

@@ -40,7 +40,7 @@ def test_a_variable_whose_value_stands_elsewhere_is_left_open(tmp_path: Path, te
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "expected"),
     [
         (".env", "SPRING_CONFIG_IMPORT=configserver:http://c", "SPRING_CONFIG_IMPORT"),
         (".env", "SPRING_CONFIG_ADDITIONAL_LOCATION=/etc/app/", "SPRING_CONFIG_ADDITIONAL_LOCATION"),
@@ -50,12 +50,12 @@ def test_a_variable_whose_value_stands_elsewhere_is_left_open(tmp_path: Path, te
     ],
 )
 def test_a_variable_that_takes_in_more_leaves_open_what_is_not_set(
-    tmp_path: Path, name: str, text: str, told: str
+    tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
     """As the same setting does in a file of Spring's or Quarkus's own."""
     found = lint(tmp_path, "producer", name, f"{text}\nSPRING_KAFKA_PRODUCER_ACKS=1\n", client="java-4.0")
 
-    assert f"takes in more by {told}, which is not read" in found["file_read_as"].failure
+    assert f"takes in more by {expected}, which is not read" in found["file_read_as"].failure
     assert not found["producer_idempotence"].is_certain
 
 
@@ -107,7 +107,7 @@ def test_what_stands_above_sections_and_in_their_default_holds_in_each(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "expected"),
     [
         ("a.yml", "kafka: {bootstrap.servers: b, config: 'acks=1,retries=5'}", "kafka.config"),
         ("a.yml", "bootstrap.servers: b\nextra: |-\n  acks=1\n", "extra"),
@@ -122,12 +122,12 @@ def test_what_stands_above_sections_and_in_their_default_holds_in_each(tmp_path:
     ],
 )
 def test_a_setting_within_a_text_is_reported_and_left_open(
-    tmp_path: Path, name: str, text: str, told: str
+    tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
     """Where it stands is said, what stands there is not."""
     found = lint(tmp_path, "producer", name, text, client="java-4.0")
 
-    assert f"in the text of {told}, which is not read" in found["file_read_as"].failure
+    assert f"in the text of {expected}, which is not read" in found["file_read_as"].failure
     assert " gives acks" in found["file_read_as"].failure
     assert not found["producer_acks"].is_certain
     assert "hunter2" not in repr(found)
@@ -171,8 +171,8 @@ def test_which_of_two_names_counts_is_open_where_no_order_is_known(
     text = "{" + ACKS % values + "}"
     found = lint(tmp_path, "producer", "p.json", text, client="confluent-kafka-python-2.3")
 
-    told = found.get("producer_acks")
-    assert (told.is_certain if told else None) is is_certain
+    reported = found.get("producer_acks")
+    assert (reported.is_certain if reported else None) is is_certain
     assert ("setting_twice" in found) is (is_certain is not None)
 
 

@@ -149,12 +149,12 @@ def test_an_expression_of_profiles_is_worked_out(
 ) -> None:
     """Where it is known which are active, it is known whether they meet it; one of endless brackets is left open."""
     text = COMMON % "x: y" + PROD.replace("on-profile: prod", f"on-profile: {condition}")
-    told = lint(tmp_path, "consumer", "a.yml", text, **{"spring.profiles.active": active}).get(
+    reported = lint(tmp_path, "consumer", "a.yml", text, **{"spring.profiles.active": active}).get(
         "consumer_reset_latest"
     )
 
-    assert (told is not None) is (is_held is not False)
-    assert told is None or told.is_certain is (is_held is True)
+    assert (reported is not None) is (is_held is not False)
+    assert reported is None or reported.is_certain is (is_held is True)
 
 
 def test_a_condition_may_be_a_list_in_properties(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ spring.kafka.producer.retries: 0
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "is_told"),
+    ("first", "second", "is_reported"),
     [
         ("prod", "eu", True),
         ("prod", "prod & eu", True),
@@ -192,13 +192,13 @@ spring.kafka.producer.retries: 0
     ],
 )
 def test_profiles_that_may_be_active_together_are_combined(
-    tmp_path: Path, first: str, second: str, is_told: bool
+    tmp_path: Path, first: str, second: str, is_reported: bool
 ) -> None:
     """The client starts with either of them alone; those that exclude each other are never active together."""
     text = "spring.kafka.producer.acks: all" + TWO % (first, second)
 
-    told = lint(tmp_path, "producer", "a.yml", text, client="java-3.7").get("producer_refuses")
-    assert (told.is_certain if told else None) is (False if is_told else None)
+    reported = lint(tmp_path, "producer", "a.yml", text, client="java-3.7").get("producer_refuses")
+    assert (reported.is_certain if reported else None) is (False if is_reported else None)
 
 
 QUARKUS = """
@@ -224,8 +224,8 @@ def test_one_key_may_be_of_several_profiles(
     """Quarkus writes them in braces; its other keys say which is active."""
     found = lint(tmp_path, "consumer", "q.properties", more + QUARKUS % mark)
 
-    told = found.get("consumer_reset_latest")
-    assert (told.is_certain if told else None) is is_certain
+    reported = found.get("consumer_reset_latest")
+    assert (reported.is_certain if reported else None) is is_certain
 
 
 @pytest.mark.parametrize("wrapper", ["{apiVersion: v1, kind: ConfigMap, data: %s}", "config: %s"])
@@ -247,6 +247,6 @@ def test_profiles_are_those_of_a_file_within_the_file_too(
     """A ConfigMap holds an application's files, each with its own documents."""
     found = lint(tmp_path, "consumer", "c.yml", wrapper % json.dumps({name: text}))
 
-    told = found.get("consumer_reset_latest")
-    assert (told.is_certain if told else None) is is_certain
+    reported = found.get("consumer_reset_latest")
+    assert (reported.is_certain if reported else None) is is_certain
     assert ("settings_several" in found) is (is_certain is False)

@@ -496,7 +496,7 @@ def test_one_pipeline_sees_different_data_by_its_client() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guarantee", "fields", "told"),
+    ("guarantee", "fields", "expected"),
     [
         ("exactly_once", {}, Severity.CRITICAL),
         ("at_most_once", {}, Severity.CRITICAL),
@@ -505,13 +505,13 @@ def test_one_pipeline_sees_different_data_by_its_client() -> None:
     ],
 )
 def test_a_finding_is_as_loud_as_the_guarantee_makes_it(
-    guarantee: str, fields: dict[str, Any], told: Severity | None
+    guarantee: str, fields: dict[str, Any], expected: Severity | None
 ) -> None:
     """Writing twice is what at-least-once says; where a budget bounds it, it is worth knowing."""
     found = lint("consumer: {enable.auto.commit: false, commits: after processing}", guarantee, **fields)
 
     severity = found["consumer_commits_after"].severity if "consumer_commits_after" in found else None
-    assert severity is told
+    assert severity is expected
 
 
 def test_an_output_keyed_by_id_stands_what_is_sent_twice() -> None:

@@ -263,21 +263,21 @@ def _is_taken_by_librdkafka(section: str, setting: str, value: str) -> bool:
 class Watched(Part):
     """A part that remembers which settings rules ask for."""
 
-    asked: set[str] = field(default_factory=set)
+    requested: set[str] = field(default_factory=set)
 
     def text(self, setting: str) -> str | None:
         """Return the value, and remember that it was asked for."""
-        self.asked.add(setting)
+        self.requested.add(setting)
         return super().text(setting)
 
     def has(self, setting: str) -> bool:
         """Return whether it is set, and remember that it was asked for."""
-        self.asked.add(setting)
+        self.requested.add(setting)
         return super().has(setting)
 
     def values(self, setting: str) -> tuple[str | None, ...]:
         """Return what may apply, and remember that it was asked for."""
-        self.asked.add(setting)
+        self.requested.add(setting)
         return super().values(setting)
 
 
@@ -291,8 +291,8 @@ def test_every_setting_that_a_rule_asks_for_has_its_values() -> None:
 
     for section, part in parts.items():
         own = {*OWN_VALUES, *OWN_VALUES_OF_PARTS.get(section, {})}
-        assert part.asked
-        assert part.asked - own <= CHECKED_SETTINGS[section].keys(), section
+        assert part.requested
+        assert part.requested - own <= CHECKED_SETTINGS[section].keys(), section
     for rule in RULES:
         assert rule.setting in CHECKED_SETTINGS[rule.section] or rule.setting in OWN_VALUES
     for default in DEFAULTS:

@@ -368,16 +368,16 @@ NOT_UNDERSTOOD = [
 ]
 
 
-@pytest.mark.parametrize(("section", "name", "text", "told"), NOT_UNDERSTOOD)
+@pytest.mark.parametrize(("section", "name", "text", "expected"), NOT_UNDERSTOOD)
 def test_a_file_that_was_not_understood_is_reported_and_nothing_else_is_said_of_it(
-    tmp_path: Path, section: str, name: str, text: str, told: str
+    tmp_path: Path, section: str, name: str, text: str, expected: str
 ) -> None:
     """Nothing in it is "not set": nobody here could tell. Nor does nothing in it speak against the guarantee."""
     found = lint(tmp_path, section, name, text)
 
     assert found["settings_not_understood"].severity is Severity.CRITICAL
     assert f"{name}: no setting for {section} is known in it" in found["settings_not_understood"].failure
-    assert told in found["settings_not_understood"].failure
+    assert expected in found["settings_not_understood"].failure
     assert f"{section}." not in "".join(
         finding.subject for finding in found.values() if "(not set)" in finding.subject
     )

@@ -47,7 +47,7 @@ _TWO_HASHES = {
 
 
 @pytest.mark.parametrize(
-    ("found", "contract", "statement", "told"),
+    ("found", "contract", "statement", "expected"),
     [
         (lost(1, flags=["partial"]), {}, {}, "some of its effects are there"),
         (lost(1), {"guarantee": "at_most_once"}, {}, "at most once is promised"),
@@ -76,13 +76,13 @@ _TWO_HASHES = {
     ],
 )
 def test_what_might_do_harm_is_refused_with_its_reason(
-    make: Make, found: dict[str, Any], contract: dict[str, Any], statement: dict[str, Any], told: str
+    make: Make, found: dict[str, Any], contract: dict[str, Any], statement: dict[str, Any], expected: str
 ) -> None:
     """Nothing of it is planned."""
     chosen = choose([found], {**STATEMENT, **statement}, make(**contract))
 
     assert (chosen.lost, chosen.removals) == ((), ())
-    assert told in chosen.refusals[0].reason
+    assert expected in chosen.refusals[0].reason
 
 
 def test_what_was_replayed_is_not_planned_again(make: Make) -> None:

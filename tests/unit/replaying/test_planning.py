@@ -254,18 +254,18 @@ def test_what_a_line_cannot_hold_is_left_out_and_reported(make: Make, tmp_path: 
     """Publishing something else in its place would corrupt the message."""
     plan = planned(make(), lost(1), body=body)
 
-    told = write_console_lines(plan.records, tmp_path)
+    reported = write_console_lines(plan.records, tmp_path)
 
-    assert list(told) == [""]
-    assert "1 records do not fit into lines" in told[""]
+    assert list(reported) == [""]
+    assert "1 records do not fit into lines" in reported[""]
 
 
 def test_every_topic_has_a_file_and_its_command(make: Make, tmp_path: Path) -> None:
     """A tombstone is the null marker that the command names."""
     plan = planned(make(), lost(1), lost(2, topic="it's"), body=Body(1, None, None))
 
-    told = write_console_lines(plan.records, tmp_path)
+    reported = write_console_lines(plan.records, tmp_path)
 
-    assert sorted(told) == ["produce-1.txt", "produce-2.txt"]
-    assert r"--topic 'it'\''s'" in told["produce-1.txt"]
+    assert sorted(reported) == ["produce-1.txt", "produce-2.txt"]
+    assert r"--topic 'it'\''s'" in reported["produce-1.txt"]
     assert (tmp_path / "produce-2.txt").read_text().endswith("\t__tieout_null__\t__tieout_null__\n")

@@ -70,7 +70,7 @@ def _kinds(found: tuple[Alert, ...]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("judged", "results", "final", "flags", "told"),
+    ("judged", "results", "final", "flags", "expected"),
     [
         ("BROKEN", [_FAILED], "BROKEN", {}, [("verdict", "critical")]),
         ("UNKNOWN", [_PASSED], "UNKNOWN", {}, [("verdict", "warning")]),
@@ -90,12 +90,16 @@ def _kinds(found: tuple[Alert, ...]) -> list[tuple[str, str]]:
     ],
 )
 def test_alerts_follow_from_verdict_and_checks(
-    judged: str, results: list[CheckResult], final: str, flags: dict[str, int], told: list[tuple[str, str]]
+    judged: str,
+    results: list[CheckResult],
+    final: str,
+    flags: dict[str, int],
+    expected: list[tuple[str, str]],
 ) -> None:
     """Bad news, doubtful news, and a judge and checks that disagree; nothing else."""
     found = alerts_for(_contract(), _statement(judged, flags=flags), results, Verdict(final))
 
-    assert _kinds(found) == told
+    assert _kinds(found) == expected
 
 
 def test_a_route_hears_from_its_severity_on() -> None:

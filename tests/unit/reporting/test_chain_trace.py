@@ -12,7 +12,7 @@ from tieout.reporting.chain_trace import HopTrace, chain_document, render_chain
 from tieout.reporting.schema import trace_schema
 from tieout.reporting.trace import RequestedBy, TraceRequest
 
-ASKED = TraceRequest(RequestedBy.MESSAGE_ID, "m-1")
+REQUEST = TraceRequest(RequestedBy.MESSAGE_ID, "m-1")
 CHAINS = jsonschema.Draft202012Validator(
     {"$ref": "urn:trace#/$defs/chain"},
     registry=Registry().with_resource("urn:trace", Resource.from_contents(trace_schema())),
@@ -87,7 +87,7 @@ def test_a_loss_is_reported_at_the_first_hop_that_lost_it(
     """Hops before it that say nothing of the message leave the question open; those after it do not."""
     hops = [_hop(name, end) for name, end in zip(("enrich", "route", "table"), ends, strict=True)]
 
-    document = chain_document(ASKED, hops)
+    document = chain_document(REQUEST, hops)
 
     CHAINS.validate(document)
     assert document["lost_at"] == lost_at
@@ -103,7 +103,7 @@ def test_where_a_chain_parts_each_branch_may_lose_it() -> None:
     """Neither is a consequence of the other."""
     ends = {"enrich": "delivered", "route": "delivered", "files": "lost", "table": "lost"}
 
-    document = chain_document(ASKED, [_hop(name, end) for name, end in ends.items()])
+    document = chain_document(REQUEST, [_hop(name, end) for name, end in ends.items()])
 
     assert document["lost_at"] == ["files", "table"]
     assert document["words"] == "lost at files and table"
@@ -117,7 +117,7 @@ def test_what_is_no_loss_is_reported_at_the_first_hop_that_shows_it() -> None:
         _hop("table", "delivered", "OUTPUT_DUPLICATE"),
     ]
 
-    document = chain_document(ASKED, hops)
+    document = chain_document(REQUEST, hops)
 
     CHAINS.validate(document)
     assert (
@@ -129,7 +129,7 @@ def test_what_is_no_loss_is_reported_at_the_first_hop_that_shows_it() -> None:
 def test_a_message_may_be_broken_before_it_is_lost() -> None:
     """Each is told at its own hop."""
     document = chain_document(
-        ASKED, [_hop("enrich", "delivered", "CORRUPTED_VALUE"), _hop("route", "lost", "LOST")]
+        REQUEST, [_hop("enrich", "delivered", "CORRUPTED_VALUE"), _hop("route", "lost", "LOST")]
     )
 
     assert document["words"] == "lost at route; CORRUPTED_VALUE first at enrich"

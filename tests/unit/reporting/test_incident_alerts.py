@@ -60,11 +60,11 @@ def test_an_incident_is_reported_to_each_route_with_what_is_known() -> None:
         "LOST: 5 in t-0, positions 5 to 9 (consumer, commit before process)",
         "Incident i1",
     ]
-    told = {
+    reported = {
         name: duty.payload[name]
         for name in ("incident_id", "incident_key", "state", "class", "breaks", "owner")
     }
-    assert told == {
+    assert reported == {
         "incident_id": "i1", "incident_key": "i1", "state": "open", "class": "LOST", "breaks": 5, "owner": "payments",
     }  # fmt: skip
     assert (slack.thread, slack.is_closing) == ("i1", False)
@@ -145,7 +145,7 @@ def _statement(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({}, []),
         (
@@ -155,13 +155,13 @@ def _statement(**changes: Any) -> dict[str, Any]:
         ({"incidents": []}, ["verdict", "verdict"]),
     ],
 )
-def test_a_window_broken_by_incidents_has_their_alerts(changes: dict[str, Any], told: list[str]) -> None:
+def test_a_window_broken_by_incidents_has_their_alerts(changes: dict[str, Any], expected: list[str]) -> None:
     """One thing, one alert; an exceeded budget has no incident, so the window itself is told."""
     failed = CheckResult("no_loss", Severity.CRITICAL, CheckStatus.FAIL, "5", "0")
 
     found = alerts_for(_contract(), _statement(**changes), [failed], Verdict.BROKEN)
 
-    assert [alert.kind for alert in found] == told
+    assert [alert.kind for alert in found] == expected
 
 
 def test_what_failed_is_distinguished_from_what_broke() -> None:

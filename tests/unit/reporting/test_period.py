@@ -28,7 +28,7 @@ def judged(
     return JudgedWindow(statement | {"window": window} | changes, verdict, **more)
 
 
-def told(windows: list[JudgedWindow], period: Window = DAY, now: datetime = NOW) -> dict[str, Any]:
+def pipeline_part(windows: list[JudgedWindow], period: Window = DAY, now: datetime = NOW) -> dict[str, Any]:
     """Return the one pipeline's part of the report."""
     document = period_document(windows, period, pipeline=None, source="store", now=now)
     (pipeline,) = document["pipelines"]
@@ -38,7 +38,7 @@ def told(windows: list[JudgedWindow], period: Window = DAY, now: datetime = NOW)
 
 def test_a_whole_day_adds_up(statement: dict[str, Any]) -> None:
     """24 windows of 24, each sum 24 times the statement's, and every input's digest."""
-    found = told([judged(statement, hour) for hour in range(24)])
+    found = pipeline_part([judged(statement, hour) for hour in range(24)])
 
     assert (found["verdict"], found["windows_judged"], found["windows_expected"]) == ("KEPT", 24, 24)
     assert found["not_judged"] == []
@@ -62,7 +62,7 @@ def test_time_that_nothing_covers_is_not_kept(
     statement: dict[str, Any], hours: list[float], gaps: list[tuple[float, float]], expected: int | None
 ) -> None:
     """A missing window makes the period UNKNOWN; how many are missing is told only where the gaps can tell."""
-    found = told([judged(statement, hour) for hour in hours])
+    found = pipeline_part([judged(statement, hour) for hour in hours])
 
     spans = [tuple(START + timedelta(hours=bound) for bound in gap) for gap in gaps]
     shown = [
@@ -80,8 +80,8 @@ def test_only_time_that_had_to_be_judged_is_missed(statement: dict[str, Any]) ->
         "active_until": START + timedelta(hours=20),
     }
 
-    assert told([judged(statement, hour, **active) for hour in range(4, 20)])["not_judged"] == []
-    early = told([judged(statement, hour) for hour in range(6)], now=START + timedelta(hours=6))
+    assert pipeline_part([judged(statement, hour, **active) for hour in range(4, 20)])["not_judged"] == []
+    early = pipeline_part([judged(statement, hour) for hour in range(6)], now=START + timedelta(hours=6))
     assert early["not_judged"] == []
 
 
@@ -89,11 +89,11 @@ def test_a_window_counts_in_the_period_it_begins_in(statement: dict[str, Any]) -
     """One that reaches in covers its time and is counted in the period before; neighbours count nothing twice."""
     windows = [judged(statement, hour) for hour in (-0.5, 0.5, *[hour + 0.5 for hour in range(1, 24)])]
 
-    found = told(windows)
+    found = pipeline_part(windows)
 
     assert (found["windows_judged"], found["not_judged"]) == (24, [])
     assert found["sums"]["messages"] == 24 * 204
-    assert told([*windows, judged(statement, 3)])["windows_overlapping"] == 2
+    assert pipeline_part([*windows, judged(statement, 3)])["windows_overlapping"] == 2
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_gravest_verdict_counts(statement: dict[str, Any], verdicts: list[Ve
     windows = [judged(statement, hour, verdict) for hour, verdict in enumerate(verdicts)]
     period = Window(START, START + timedelta(hours=len(verdicts)))
 
-    assert told(windows, period)["verdict"] == worst
+    assert pipeline_part(windows, period)["verdict"] == worst
 
 
 def test_a_period_without_windows_is_unknown(statement: dict[str, Any]) -> None:

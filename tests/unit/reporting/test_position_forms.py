@@ -26,7 +26,7 @@ def of_pulsar(statement: dict[str, Any]) -> dict[str, Any]:
 def test_people_read_ledger_entry_and_batch(of_pulsar: dict[str, Any]) -> None:
     """In text, Markdown, page and alerts; the document holds numbers."""
     broken = {**_BREAK, "offset": _FIRST}
-    told = (
+    reported = (
         render_text(of_pulsar),
         render_markdown(of_pulsar),
         render_html(of_pulsar, [broken]),
@@ -34,7 +34,7 @@ def test_people_read_ledger_entry_and_batch(of_pulsar: dict[str, Any]) -> None:
     )
 
     jsonschema.validate(of_pulsar, statement_schema())
-    for text in told:
+    for text in reported:
         assert "5:7:4" in text
         assert "15:3:0" in text
         assert str(_FIRST) not in text

@@ -127,7 +127,7 @@ def test_limits_are_reported_beside_what_is_not_judged(statement: dict[str, Any]
     """What the contract's terms hide is part of the statement; an older one without limits is told all the same."""
     limit = "identity: content: a loss that an equal duplicate cancels is invisible"
 
-    told = render_text(statement | {"limits": [limit]})
+    text = render_text(statement | {"limits": [limit]})
 
-    assert f"Limits\n  {limit}\n" in told
+    assert f"Limits\n  {limit}\n" in text
     assert "Limits" not in render_text(statement | {"limits": []})

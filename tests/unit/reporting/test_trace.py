@@ -71,8 +71,8 @@ def _document(contract: Contract, window: Window | None, **changes: Any) -> dict
         **changes,
     }
     coverage = None if window is None else {ledger.value: COVERS for ledger in contract.ledgers}
-    asked = TraceRequest(RequestedBy.MESSAGE_ID, "m-1")
-    return trace_document(contract, window, asked, [Subject(**given)], total=1, coverage=coverage)
+    requested = TraceRequest(RequestedBy.MESSAGE_ID, "m-1")
+    return trace_document(contract, window, requested, [Subject(**given)], total=1, coverage=coverage)
 
 
 def test_a_lost_message_is_traced_stage_by_stage(contract: Contract, window: Window) -> None:

@@ -90,7 +90,7 @@ def test_a_cause_may_be_left_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected"),
     [
         ({"verdict": "KEPT"}, "statement, verdict: expected BROKEN, found KEPT"),
         ({"classes": {"DELIVERED": 9}}, "statement, classes DELIVERED: expected 0, found 9"),
@@ -102,12 +102,12 @@ def test_a_cause_may_be_left_open() -> None:
         ),
     ],
 )
-def test_the_statement_is_held_against_the_truth_as_well(statement: Row, told: str) -> None:
+def test_the_statement_is_held_against_the_truth_as_well(statement: Row, expected: str) -> None:
     """Its counts also tell of messages that are no break."""
     result = score(TRUTH, TRUTH, SUMMARY, STATEMENT | statement)
 
     assert not result.is_passed
-    assert told in score_text(result)
+    assert expected in score_text(result)
 
 
 def test_only_what_is_perfect_reads_1() -> None:

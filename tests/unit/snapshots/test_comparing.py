@@ -40,7 +40,7 @@ def _statement() -> dict[str, Any]:
     }
 
 
-def _told(change: Change) -> list[str]:
+def _differences(change: Change) -> list[str]:
     """Return what is told where the engine says of the history what `change` makes of its snapshot."""
     kept = {"a": snapshot_of("a", "digest", _statement())}
     now = _statement()
@@ -89,7 +89,7 @@ def _of_break(**values: Any) -> Change:
 )
 def test_every_difference_is_reported(change: Change, expected: list[str]) -> None:
     """A changed field, a missing break, one too many and another order are each a line that names the history."""
-    assert sorted(_told(change)) == sorted(f"a: {line}" for line in expected)
+    assert sorted(_differences(change)) == sorted(f"a: {line}" for line in expected)
 
 
 def test_what_says_nothing_of_the_evidence_is_left_out() -> None:

@@ -38,4 +38,4 @@ def test_golden_histories_are_kept_as_they_expect() -> None:
     wrong = {
         name: differences(one.expect, kept[name].statement, kept[name].breaks) for name, one in same.items()
     }
-    assert {name: told for name, told in wrong.items() if told} == {}
+    assert {name: reported for name, reported in wrong.items() if reported} == {}

@@ -8,31 +8,33 @@ import pytest
 from scripts import bootstrap
 
 
-def java(folder: Path, told: str) -> dict[str, str]:
+def java(folder: Path, expected: str) -> dict[str, str]:
     """Return an environment whose Java says `told` about its version."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho '{told}' >&2\n")
+    program.write_text(f"#!/bin/sh\necho '{expected}' >&2\n")
     program.chmod(0o755)
     return {"JAVA_HOME": str(folder)}
 
 
-@pytest.mark.parametrize("told", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19'])
-def test_a_java_that_spark_runs_on_is_taken(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize(
+    "expected", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19']
+)
+def test_a_java_that_spark_runs_on_is_taken(tmp_path: Path, expected: str) -> None:
     """17 and whatever is newer."""
-    bootstrap.check_java(java(tmp_path, told))
+    bootstrap.check_java(java(tmp_path, expected))
 
 
 @pytest.mark.parametrize(
-    "told", ['openjdk version "11.0.2" 2019-01-15', 'java version "1.8.0_402"', "no idea"]
+    "expected", ['openjdk version "11.0.2" 2019-01-15', 'java version "1.8.0_402"', "no idea"]
 )
-def test_an_old_java_is_named_with_the_remedy(tmp_path: Path, told: str) -> None:
+def test_an_old_java_is_named_with_the_remedy(tmp_path: Path, expected: str) -> None:
     """One line: what is needed, what was found where, what to do."""
     with pytest.raises(bootstrap.BootstrapError) as caught:
-        bootstrap.check_java(java(tmp_path, told))
+        bootstrap.check_java(java(tmp_path, expected))
 
     assert "\n" not in str(caught.value)
-    for part in ("Java 17", told, str(tmp_path), "apt install", "JAVA_HOME"):
+    for part in ("Java 17", expected, str(tmp_path), "apt install", "JAVA_HOME"):
         assert part in str(caught.value)
 
 
@@ -60,10 +62,10 @@ def test_another_python_is_refused() -> None:
 )
 def test_a_package_index_out_of_reach_is_one_line(log: str) -> None:
     """Not a page of retries."""
-    told = bootstrap.failure("installing", log)
+    reported = bootstrap.failure("installing", log)
 
-    assert "the package index cannot be reached: check the network" in told
-    assert "\n" not in told
+    assert "the package index cannot be reached: check the network" in reported
+    assert "\n" not in reported
 
 
 def test_another_failure_shows_its_last_line() -> None:

@@ -28,11 +28,11 @@ def test_a_terminated_command_ends_as_by_ctrl_c(number: signal.Signals) -> None:
 def test_stopping_is_not_broken_off(number: signal.Signals) -> None:
     """Neither here nor in a program that is called meanwhile; afterwards everything is as before."""
     before = {one: signal.getsignal(one) for one in ENDING}
-    told = f"import os; os.kill(os.getpid(), {int(number)})"
+    expected = f"import os; os.kill(os.getpid(), {int(number)})"
 
     with uninterrupted():
         os.kill(os.getpid(), number)
-        called = subprocess.run([sys.executable, "-c", told], check=False)
+        called = subprocess.run([sys.executable, "-c", expected], check=False)
 
     assert called.returncode == 0
     assert {one: signal.getsignal(one) for one in ENDING} == before

@@ -38,10 +38,12 @@ def as_expected(example: Example, **changes: Any) -> report.Row:
     return report.row_of(expected, stage, found)
 
 
-def judged(rows: list[report.Row], tmp_path: Path, told: tuple[str, ...], pending: int = 0) -> report.Judged:
+def judged(
+    rows: list[report.Row], tmp_path: Path, expected: tuple[str, ...], pending: int = 0
+) -> report.Judged:
     """Return a demonstration whose receiver got alerts about the pipelines in `told`."""
     file = tmp_path / "alerts.jsonl"
-    file.write_text("".join(json.dumps({"body": {"pipeline": name}}) + "\n" for name in told))
+    file.write_text("".join(json.dumps({"body": {"pipeline": name}}) + "\n" for name in expected))
     return report.Judged(tuple(rows), file, pending, "http://127.0.0.1:1")
 
 
@@ -78,10 +80,10 @@ def test_later_evidence_is_laid_over_the_copy(tmp_path: Path) -> None:
 def test_nothing_is_reported_where_all_is_as_expected(chosen: tuple[Example, ...], tmp_path: Path) -> None:
     """Verdicts, counts, Airflow's states, and an alert about what is broken."""
     rows = [as_expected(example) for example in chosen]
-    told = tuple(row.pipeline for row in rows if row.verdict == "BROKEN")
-    assert told
+    reported = tuple(row.pipeline for row in rows if row.verdict == "BROKEN")
+    assert reported
 
-    assert report.problems(judged(rows, tmp_path, told)) == []
+    assert report.problems(judged(rows, tmp_path, reported)) == []
 
 
 def test_every_difference_is_reported(chosen: tuple[Example, ...], tmp_path: Path) -> None:

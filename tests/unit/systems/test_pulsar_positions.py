@@ -59,15 +59,15 @@ def test_behind_the_last_entry_of_a_closed_ledger_is_the_next_ledger() -> None:
 def test_a_cursor_says_up_to_where_and_which_entries_beyond() -> None:
     """Ranges are open at their beginning, as written; each bracket is read."""
     assert cursor_in(cursors_in(_STATISTICS)["loader"]).ranges == (((5, 1), (5, 3)), ((5, 4), (5, 5)))
-    told = {"markDeletePosition": "5:-1", "individuallyDeletedMessages": "[[5:2..6:4),(7:-1..8:0]]"}
+    reported = {"markDeletePosition": "5:-1", "individuallyDeletedMessages": "[[5:2..6:4),(7:-1..8:0]]"}
 
-    found = cursor_in(told)
+    found = cursor_in(reported)
 
     assert (found.mark_delete, found.ranges) == ((5, -1), (((5, 1), (6, 3)), ((7, -1), (8, 0))))
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("expected", "said"),
     [
         ({}, "lastConfirmedEntry: expected ledger:entry"),
         ({"lastConfirmedEntry": "5:1"}, "expected ledgers"),
@@ -82,14 +82,14 @@ def test_a_cursor_says_up_to_where_and_which_entries_beyond() -> None:
         ({"lastConfirmedEntry": "5:x", "ledgers": [{"ledgerId": 5, "entries": 1}]}, "lastConfirmedEntry"),
     ],
 )
-def test_statistics_that_are_none_are_refused(told: dict[str, object], said: str) -> None:
+def test_statistics_that_are_none_are_refused(expected: dict[str, object], said: str) -> None:
     """By what is missing."""
     with pytest.raises(FormatError, match=said):
-        ledgers_in(told)
+        ledgers_in(expected)
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("expected", "said"),
     [
         (None, "expected a cursor's fields"),
         ({"individuallyDeletedMessages": "[]"}, "markDeletePosition"),
@@ -102,7 +102,7 @@ def test_statistics_that_are_none_are_refused(told: dict[str, object], said: str
         ),
     ],
 )
-def test_a_cursor_that_cannot_be_read_whole_is_refused(told: object, said: str) -> None:
+def test_a_cursor_that_cannot_be_read_whole_is_refused(expected: object, said: str) -> None:
     """A range that is passed over would be messages that count as not acknowledged."""
     with pytest.raises(FormatError, match=said):
-        cursor_in(told)
+        cursor_in(expected)

@@ -78,7 +78,7 @@ def test_transactions_do_not_lie_within_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"", "expected a transaction log of ZooKeeper"),
         (snapshot({}), "expected a transaction log of ZooKeeper"),
@@ -87,9 +87,9 @@ def test_transactions_do_not_lie_within_each_other() -> None:
         (log((entry(1, kind=14),)), "the entry at byte 16"),
     ],
 )
-def test_another_file_is_refused(content: bytes, told: str) -> None:
+def test_another_file_is_refused(content: bytes, expected: str) -> None:
     """With what was expected and found."""
-    with pytest.raises(FormatError, match=told):
+    with pytest.raises(FormatError, match=expected):
         list(transactions_in(content, "/transactional"))
 
 
@@ -102,14 +102,14 @@ def test_a_snapshot_has_nodes_with_their_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (log(()), "expected a snapshot of ZooKeeper"),
         (snapshot({"/a": (b"1", 1)})[:-20], "cut off"),
         (snapshot({"/a": (b"1", 1)}, checksum=1), "checksum does not hold"),
     ],
 )
-def test_a_snapshot_that_is_not_whole_is_refused(content: bytes, told: str) -> None:
+def test_a_snapshot_that_is_not_whole_is_refused(content: bytes, expected: str) -> None:
     """A server that is killed while it writes one leaves it."""
-    with pytest.raises(FormatError, match=told):
+    with pytest.raises(FormatError, match=expected):
         nodes_in(content, "/transactional")

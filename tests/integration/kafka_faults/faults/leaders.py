@@ -148,7 +148,7 @@ def _add_head(scene: Scene) -> None:
         segment.write(following + data[_BASE_OFFSET.size : _TORN_HEAD])
 
 
-_TOLD = {
+_CASES = {
     "acks-one": ("follower stopped, leader killed, follower leads", "acks=1"),
     "acks-all": ("follower stopped, leader killed, follower leads", "acks=all"),
     "acks-none": ("broker stopped and killed", "acks=0"),
@@ -161,7 +161,7 @@ _TOLD = {
 
 
 def _case(name: str, scene: Scene, lost: Sequence[Place]) -> Case:
-    fault, configuration = _TOLD[name]
+    fault, configuration = _CASES[name]
     delivered = len({id_ for _, id_ in scene.records()})
     if not lost:
         return scene.case(
@@ -189,7 +189,7 @@ def _case_of_one_that_had_read(scene: Scene, lost: Sequence[Place], unread: Sequ
     end = lost[-1][1] + 1
     breaks += breaks_of([[0, end, None]], "COMMIT_OUT_OF_RANGE", "offset store", "commit after truncation")
     return scene.case(
-        _TOLD["unclean"][0],
+        _CASES["unclean"][0],
         "acks=all, unclean election, and a group that had read what is gone",
         _READ_ON,
         "BROKEN",

@@ -78,7 +78,7 @@ def _killed(stage: Stage, *, is_listening: bool) -> tuple[Queue, list[str]]:
 
 
 def _consumer(queue: Queue, name: str, is_listening: bool, **settings: object) -> Application:
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "broker": queue.url,
         "queue": queue.name,
         "output": queue.output,
@@ -86,7 +86,7 @@ def _consumer(queue: Queue, name: str, is_listening: bool, **settings: object) -
         "listens": str(is_listening).lower(),
         **settings,
     }
-    return queue.stage.start("JmsConsumer", told, "consumer")
+    return queue.stage.start("JmsConsumer", reported, "consumer")
 
 
 def _lost(stage: Stage, how: str, count: int, options: str = "", **settings: object) -> list[Case]:
@@ -94,7 +94,7 @@ def _lost(stage: Stage, how: str, count: int, options: str = "", **settings: obj
     queue = Queue(stage)
     queue.send(queue.connection(), _ANSWERED)
     first = _ANSWERED
-    told = {
+    reported = {
         "broker": f"{queue.url}{options}",
         "queue": queue.name,
         "first": first,
@@ -102,7 +102,7 @@ def _lost(stage: Stage, how: str, count: int, options: str = "", **settings: obj
         **settings,
     }
     ids = queue.sent_elsewhere(count)
-    sender = stage.start("JmsSender", told, "sender")
+    sender = stage.start("JmsSender", reported, "sender")
     wait_until(lambda: "SENT" in sender.log.read_text(), "all sends to return")
     queue.broker.kill()
     sender.kill()

@@ -77,11 +77,16 @@ class Queue:
         for _ in range(count):
             id_, body = f"{self.name}-{self._count}", f"message {self._count}".encode()
             attempted_at = datetime.now(UTC)
-            told = {"destination": f"/queue/{self.name}", "persistent": "true", "order_id": id_, **headers}
+            reported = {
+                "destination": f"/queue/{self.name}",
+                "persistent": "true",
+                "order_id": id_,
+                **headers,
+            }
             if is_answered:
-                connection.ask("SEND", told, body)
+                connection.ask("SEND", reported, body)
             else:
-                connection.send("SEND", told, body)
+                connection.send("SEND", reported, body)
             self._write(id_, body, attempted_at, outcome or ("acked" if is_answered else "unknown"))
             ids.append(id_)
         return ids

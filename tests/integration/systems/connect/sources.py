@@ -150,10 +150,12 @@ def truncated(stage: Stage) -> list[Case]:
     _await_position(stage, lines.size)
     output.end()
     successor.stop()
-    told = {"topic_id": f"case when committed_at < timestamp '{emptied_at}' then 'file-1' else 'file-2' end"}
+    reported = {
+        "topic_id": f"case when committed_at < timestamp '{emptied_at}' then 'file-1' else 'file-2' end"
+    }
     breaks = breaks_of(lost, "LOST", "after the acknowledgement", flags=["COMMIT_AHEAD"])
     expected = Expected("BROKEN", {"DELIVERED": _FIRST + _MORE, "LOST": len(lost)}, breaks)
-    committed = {**_topic(stage), "columns": told}
+    committed = {**_topic(stage), "columns": reported}
     how = "distributed worker"
     case = _case(stage, lines, output, _EMPTIED, how, committed, expected, "at_least_once")
     contract = {name: value for name, value in case.contract.items() if name != "settings"}

@@ -88,7 +88,7 @@ class Worker:
         try:
             connection.request("PUT", path, body, {"Content-Type": "application/json"})
             answer = connection.getresponse()
-            told = answer.read().decode()
+            text = answer.read().decode()
         except OSError:
             if self.application.process.poll() is not None:
                 raise RecordingError(self.application.log.read_text()[-2000:]) from None
@@ -96,7 +96,7 @@ class Worker:
         finally:
             connection.close()
         if answer.status == HTTPStatus.BAD_REQUEST:
-            raise RecordingError(told)
+            raise RecordingError(text)
         return answer.status in (HTTPStatus.OK, HTTPStatus.CREATED)
 
 

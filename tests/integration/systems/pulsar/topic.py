@@ -150,9 +150,9 @@ class Topic:
             },
             "committed": {"source": {"kind": "pulsar_cursor", **answers, "subscription": subscription}},
         }
-        told = {**(_QUEUE if is_queue else {}), **more}
+        reported = {**(_QUEUE if is_queue else {}), **more}
         return self.stage.case(
-            fault, how, self, ledgers, expected, group=subscription, guarantee=guarantee, **told
+            fault, how, self, ledgers, expected, group=subscription, guarantee=guarantee, **reported
         )
 
     def settings(self, **said: object) -> dict[str, Any]:
