@@ -131,6 +131,6 @@ class Scope:
         return is_of_group(group)
 
     def in_window(self, time: Column) -> Column:
-        """Return whether the time lies in `[start, end)`; false, never null, without a time."""
+        """Return whether the time is in `[start, end)`; false, never null, without a time."""
         inside = (time >= F.lit(self.window.start)) & (time < F.lit(self.window.end))
         return F.coalesce(inside, F.lit(False))

@@ -48,7 +48,7 @@ Position = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class _Target:
-    """The message whose rows are looked for: its id, its positions, and its key in the engine's matching."""
+    """A message to find rows of: its id, its positions, and its key in the engine's matching."""
 
     message_id: str | None = None
     positions: frozenset[Position] = frozenset()

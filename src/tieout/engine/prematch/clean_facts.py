@@ -84,9 +84,9 @@ def clean_with(
 
 
 def furthest_before_stamp(scope: Scope) -> int | None:
-    """Return the most microseconds by which a clean effect lies before the broker's timestamp of its record.
+    """Return by how many microseconds, at most, a clean effect is earlier than its record's append time.
 
-    None where none does by more than clocks may differ, or the log has no timestamps of the broker's own.
+    None if no difference exceeds what clocks may differ by, or if the log has no append times.
     """
     clean = scope.clean
     if clean is None or Ledger.LOG not in clean.rows or not scope.has(Ledger.LOG, "timestamp_type"):
@@ -211,7 +211,7 @@ def _scanned(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFram
 
 
 def _counts(compared: Compared, scan: BucketScan | None, scanned: DataFrame | None) -> DataFrame:
-    """Return how many clean messages the window owns of each topic partition, and how many effects lie in it."""
+    """Return per topic partition the number of clean messages that the window owns, and of effects in it."""
     nothing = F.lit(0).cast("bigint")
     sent, arrived = (_untouched(side.filter("is_plain"), scan) for side in (compared.sent, compared.arrived))
     inside = sent.select(*PLACE, F.col("inside").alias("sent"), nothing.alias("seen")).unionByName(

@@ -13,9 +13,9 @@ from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE
 
 
 def comes_before(contract: Contract, seen_at: Column, sent_at: Column) -> Column:
-    """Return whether an effect lies before a send by more than `clock_skew` and the second that a coarse clock rounds.
+    """Return whether an effect is earlier than a send by more than `clock_skew` plus one second of rounding.
 
-    The time of an unset clock is no time: it lies before nothing, and keeps its ledger from covering.
+    False for the time of an unset clock: such rows keep their ledger from covering.
     """
     tolerance = contract.clock_skew + COARSEST_CLOCK
     is_dated = seen_at >= F.lit(EARLIEST_PLAUSIBLE)

@@ -237,7 +237,7 @@ def _conditions_and_times(
 
 
 def bucket_of(widths: Widths) -> Column:
-    """Return the number of the bucket that a row's `offset` lies in."""
+    """Return the number of the bucket of a row's `offset`."""
     return F.shiftright("offset", widths.bucket_bits)
 
 

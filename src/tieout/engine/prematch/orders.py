@@ -157,7 +157,7 @@ def _points(scope: Scope, remaining_rows: Mapping[Ledger, DataFrame]) -> DataFra
 
 
 def _uncertain_places(scope: Scope, points: DataFrame) -> Column | None:
-    """Return whether a row lies in a partition of a remaining message whose place in an order is uncertain.
+    """Return whether a row is in a partition with a remaining message whose place in an order is uncertain.
 
     Its rows show several positions or sequences, or a row lacks its position. Only the rules know which rows count, so
     no scan of rows shows its order. None where there is no such message.
@@ -181,7 +181,7 @@ def _uncertain_places(scope: Scope, points: DataFrame) -> Column | None:
 
 
 def _places_of(rows: DataFrame) -> Column | None:
-    """Return whether a row lies in a partition of these rows, by a hash; None where there are no rows."""
+    """Return whether a row is in a partition of these rows, by a hash; None if there are no rows."""
     place = F.xxhash64(*PLACE)
     hashes = rows.select(place.alias("place")).distinct().limit(_MAX_NAMED_PLACES + 1).collect()
     if len(hashes) > _MAX_NAMED_PLACES:

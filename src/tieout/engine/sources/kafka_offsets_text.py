@@ -192,7 +192,7 @@ def _matched(form: str, place: int) -> Column:
 
 
 def _kind_of_document(group: str) -> Column:
-    """Return what a document of Kafka 4 is: a type of key that is no commit's is about memberships."""
+    """Return the kind of a document of Kafka 4; keys of other types than a commit's are about memberships."""
     key, key_type = (
         F.col("parsed.key.data"),
         F.coalesce(F.col("parsed.key.type"), F.col("parsed.key.version")),
@@ -213,7 +213,7 @@ def _kind_of_document(group: str) -> Column:
 
 
 def _kind_of_line(group: str) -> Column:
-    """Return what a line is that has no document: a commit, another's, or none, of which it may still be a part."""
+    """Return the kind of a line without a document: a commit, another group's, a part of one, or none."""
     begin, text = F.lit(f"[{group},"), F.trim("document")
     is_own = F.regexp_extract("document", _KEY, 1) == group
     has_key = F.col("document").rlike(_KEY)

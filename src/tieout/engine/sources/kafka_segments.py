@@ -106,7 +106,7 @@ def _pieces(folder: PartitionFolder) -> list[Piece]:
 
 
 def _size(segment: Path) -> int:
-    """Return how many bytes the segment has now; 0 where the broker deleted it meanwhile, as reading it will tell."""
+    """Return the segment's size in bytes; 0 if the broker deleted it meanwhile, which the reader reports."""
     try:
         return segment.stat().st_size
     except OSError:

@@ -155,7 +155,7 @@ def _of_log(spec: KahaDbSource, request: Request, journal: Journal, history: Que
 
 
 def _of_committed(spec: KahaDbSource, request: Request, history: QueueHistory) -> Iterator[_Row]:
-    """Yield a row for each message that left the queue for good, whatever for."""
+    """Yield a row for each message that left the queue and did not come back, for any reason."""
     taken_at = spec.taken_time(request.now)
     for number, one in enumerate(history.departures):
         if one.arrival is None or history.state_of(one.transaction) not in ("none", "committed"):
@@ -169,7 +169,7 @@ def _of_committed(spec: KahaDbSource, request: Request, history: QueueHistory) -
 
 
 def _set_aside(spec: KahaDbSource, ledger: Ledger, history: QueueHistory) -> Iterator[_Row]:
-    """Yield a row for each message that had expired, or that a dead letter queue has as poison.
+    """Yield a row for each message that expired, or that is in a dead letter queue as poison.
 
     One that somebody may have removed instead of its time to live counts as in an open transaction: nobody knows. One
     that came back into the queue is not set aside any more.

@@ -63,7 +63,7 @@ def read_journal(folders: Sequence[Path], base_dir: Path, add_entries: AddEntrie
 
 
 def _listed(folders: Sequence[Path], base_dir: Path) -> tuple[dict[int, list[Path]], list[str]]:
-    """Return the files by number, those of one number in the order of the folders, and what cannot be looked into."""
+    """Return the files by number, those of one number in the order of the folders, and the unreadable folders."""
     found: dict[int, list[Path]] = {}
     faults = []
     for folder in folders:

@@ -84,7 +84,7 @@ def _grouped(lacking: Mapping[_Named, frozenset[str]]) -> dict[frozenset[str], l
 
 
 def _columns_of(request: Request, file_format: str, file: Input) -> Collection[str]:
-    """Return the file's columns; of one that does not open all, as Spark says what is wrong with it."""
+    """Return the file's columns; all content columns if it cannot be opened: Spark reports the fault."""
     try:
         if is_remote(file.path):
             return request.spark.read.format(file_format).load(spark_path(file.path)).columns

@@ -80,7 +80,7 @@ def in_microseconds(rows: DataFrame, names: frozenset[str]) -> DataFrame:
 
 
 def _columns_of(spark: SparkSession, file: Input) -> Columns:
-    """Return the file's columns as far as they matter; none of a file that has no schema: Spark says what is wrong."""
+    """Return the columns of interest; none if the file has no schema: Spark reports what is wrong."""
     jvm: Any = spark._jvm
     parquet = jvm.org.apache.parquet.hadoop
     try:

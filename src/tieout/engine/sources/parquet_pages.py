@@ -33,10 +33,10 @@ _DEEPEST: Final = 8
 
 
 def oversized_page(path: Path, limits: Unpacking) -> str | None:
-    """Return which column has a page beyond the limit, or one whose header is none, or what of its rows is too much.
+    """Return a fault: a page beyond the limit, an invalid page header, or rows that are too large; None if none.
 
-    What a page that cannot be read here unpacks to, nobody can tell beforehand. Spark reads footers that pyarrow does
-    not, such as one with a type of more than a hundred levels: their pages nobody would have looked at.
+    The unpacked size of a page that cannot be read here is unknown, so it is a fault. So is a footer that pyarrow cannot
+    read and Spark can, such as one with a type of more than a hundred levels: its pages were not checked.
     """
     import pyarrow as pa  # noqa: PLC0415 - takes a while to load
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -108,7 +108,7 @@ def _pages(file: IO[bytes], start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 class _Compact:
-    """Reads a struct in the compact protocol, and passes over what is in it."""
+    """Reads a struct in the compact protocol and skips its fields."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -65,7 +65,7 @@ def fault_of_values(path: Path, columns: Sequence[Repeated], most: int) -> str |
 
 
 def _bytes_of(path: Path, column: Repeated) -> Iterator[int]:
-    """Yield how many bytes the values of some rows have, of which Parquet holds each once."""
+    """Yield the size in bytes of the values of some rows, each of which Parquet stores once."""
     import pyarrow as pa  # noqa: PLC0415 - takes a while to load
     import pyarrow.compute as pc  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415

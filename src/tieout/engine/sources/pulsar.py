@@ -78,8 +78,8 @@ class _Log:
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def see(self, place: Place, entry: Entry) -> None:
-        """Take in what an entry says of transactions."""
+    def add(self, place: Place, entry: Entry) -> None:
+        """Update the transactions by an entry."""
         if entry.is_uncommitted and self.first_uncommitted is None:
             self.first_uncommitted = place
         if entry.transaction is None:
@@ -149,7 +149,7 @@ def _reading(answers: Answers, spec: PulsarSource, request: Request) -> Reading:
 
 
 def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
-    """Hand the partition's entries to the spool, and return what is known of all of them.
+    """Add the partition's entries to the spool, and return a summary of them.
 
     Raises:
         FormatError: where its statistics cannot be read.
@@ -169,7 +169,7 @@ def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
                 continue
             entry = entry_in(answer)
             spool.add(partition.number, place, entry, answer)
-            log.see(place, entry)
+            log.add(place, entry)
         except (AnswerError, FormatError) as error:
             spool.add_fault(partition.number, f"entry {place[0]}:{place[1]}: {error}")
     if log.missing:
@@ -278,7 +278,7 @@ def _account_for(log: _Log, answers: Answers) -> bool:
 
 
 def _await_recovery(log: _Log, answers: Answers) -> None:
-    """Wait until the broker holds back nothing but what lies behind an open transaction; a copy stays as it is."""
+    """Wait until the broker holds back only entries after an open transaction's first; a copy does not change."""
     first_open = log.first_open
     held_from = log.first_uncommitted
     if held_from is None or (first_open is not None and first_open <= held_from):

@@ -103,6 +103,6 @@ def _rows(found: Statistics, spec: PulsarCursorSource, request: Request, notes: 
 
 
 def _digest(rows: list[_Row], spec: PulsarCursorSource) -> str:
-    """Return the SHA-256 of what is acknowledged of each partition."""
+    """Return the SHA-256 of the acknowledged entries of each partition."""
     text = json.dumps([(row[2], row[3], row[4], row[-1]) for row in rows])
     return f"positions-sha256:{hashlib.sha256(text.encode()).hexdigest()}  {spec.topic}:{spec.subscription}"

@@ -27,7 +27,7 @@ class Missing:
         return bool(self._counts)
 
     def add(self, ledger: int, entries: Iterable[int], count: int) -> None:
-        """Take in that so many entries of a ledger are missing; of those given, the first few are looked at."""
+        """Add missing entries of a ledger: their number, and the first few of them."""
         if count == 0:
             return
         self._counts[ledger] = self._counts.get(ledger, 0) + count

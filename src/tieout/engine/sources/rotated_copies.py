@@ -24,7 +24,7 @@ _CHUNK: Final = 1 << 20
 
 
 def rotated_copies(files: Sequence[Input], *, has_header: bool) -> tuple[tuple[str, str], ...]:
-    """Return the path of each file whose lines another one of the same log begins with, with that in words."""
+    """Return the path of each file that another file of the same log begins with, and a sentence that says so."""
     logs: dict[str, list[Input]] = defaultdict(list)
     for file in files:
         if file.size and not is_remote(file.path):
@@ -48,7 +48,7 @@ def _head(file: Input) -> bytes:
 
 
 def _beginning(one: Input, other: Input, lines: int) -> Iterator[tuple[Input, Input]]:
-    """Give the file that the other one begins with, then that one; nothing of equal files or of too few lines."""
+    """Yield the file that the other one begins with, then the other one; nothing if equal or too short."""
     try:
         with opened_bytes(Path(one.path)) as first, opened_bytes(Path(other.path)) as second:
             line_count = 0

@@ -38,7 +38,7 @@ _CHANGED: Final = "its checksum in {} does not hold: cut off or changed"
 
 @dataclass(frozen=True)
 class SmallFile:
-    """One file: what it held, empty where `input` has a fault, and when it was written last."""
+    """One file: its content, empty if `input` has a fault, and when it was last modified."""
 
     input: Input
     content: bytes = b""
@@ -91,7 +91,7 @@ def time_of(nanoseconds: int) -> datetime | None:
 
 
 def leads_into(path: Path, root: Path) -> bool:
-    """Return whether a path lies below the folder once its links are followed."""
+    """Return whether a path, with its links followed, is below the folder."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 

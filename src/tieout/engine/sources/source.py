@@ -201,7 +201,7 @@ _Spec_contra = TypeVar("_Spec_contra", contravariant=True)
 
 
 def is_of_spark(error: Exception) -> bool:
-    """Return whether Spark failed on what it was given; PySpark hands some errors over as the gateway's own.
+    """Return whether Spark failed on its input; PySpark raises some of these errors as errors of the gateway.
 
     It did not where a disk was full or Java had no memory left: whoever holds the session says so.
     """

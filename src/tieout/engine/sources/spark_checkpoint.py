@@ -48,7 +48,7 @@ _Parsed = TypeVar("_Parsed")
 
 @dataclass(frozen=True)
 class _Folder:
-    """The files of one of a checkpoint's folders by the number of their batch, and what is wrong with the others."""
+    """The files of one folder of a checkpoint by batch number, and the faults of the others."""
 
     files: Mapping[int, SmallFile]
     faults: tuple[str, ...]

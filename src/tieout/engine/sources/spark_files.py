@@ -51,7 +51,7 @@ _NOT_A_LOG: Final = "expected a batch's number as its name, or one with .compact
 
 @dataclass(frozen=True)
 class _Manifest:
-    """What a folder's manifest names: `output` by path below the folder, and what is wrong with it."""
+    """The output that a folder's manifest names, by path below the folder, and the manifest's faults."""
 
     logs: tuple[SmallFile, ...]
     output: Mapping[str, SinkFile]
@@ -181,7 +181,7 @@ def _orphans(
 
 
 def _named(orphans: Sequence[Path], request: Request) -> tuple[str, ...]:
-    """Return a note that names files which are no output."""
+    """Return a note that names the files that are not output."""
     if not orphans:
         return ()
     names = shortened(tuple(sorted(name_of(path, request.base_dir) for path in orphans)))

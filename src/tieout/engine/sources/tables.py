@@ -58,7 +58,7 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """One state of a table: its number, or None before the first, what it is called, and how much it holds.
+    """One snapshot of a table: its number, or None before the first, its name, and its size.
 
     `as_of` is the time of a state that the contract names itself, None where it is the current one.
     """
@@ -180,7 +180,7 @@ def _exists(request: Request, path: str) -> bool:
 
 
 def _opened(table_format: str, request: Request, table: _Table) -> _Table:
-    """Return the table with the snapshot that is current now, or with why its log does not read.
+    """Return the table with its current snapshot, or with the reason why its log cannot be read.
 
     Raises:
         SourceError: where it is no table of the format.

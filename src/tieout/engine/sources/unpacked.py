@@ -34,7 +34,7 @@ class Watch:
         return self._text.hexdigest()
 
     def add(self, piece: bytes) -> str | None:
-        """Add a piece of the text, and return what is too large with it, None where nothing is."""
+        """Add a piece of the text, and return a fault if a limit is exceeded, else None."""
         self._total += len(piece)
         if self._is_packed:
             self._text.update(piece)

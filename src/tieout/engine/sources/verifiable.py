@@ -88,7 +88,7 @@ class Events:
 
 
 def events_of(request: Request, inputs: Inputs) -> Events:
-    """Return the events in the files, of which at least one can be read."""
+    """Return the events in the files; at least one file can be read."""
     lines = lines_of(request.spark, inputs.readable)
     decoded = lines.withColumns(
         {"decoded": F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}), "not_json": json_fault()}
@@ -151,6 +151,6 @@ def _fault_of(event: Column) -> Column:
 
 
 def _has_duplicate_key(text: Column) -> Column:
-    """Return whether an object has a key twice; false for what is no object."""
+    """Return whether an object has a key twice; false for anything else."""
     keys = F.json_object_keys(text)
     return F.coalesce(F.size(F.array_distinct(keys)) < F.size(keys), F.lit(False))

@@ -140,14 +140,14 @@ def _with_ends(sends: DataFrame, events: Events) -> DataFrame:
 
 
 def _contradictions(events: Events) -> tuple[str, ...]:
-    """Return a note for each run whose own totals differ from its lines, and that is whole all the same."""
+    """Return a note for each complete run whose own totals differ from its lines."""
     return tuple(
         run.totals for run in events.runs if run.sent is not None and run.is_whole and not run.is_counted
     )
 
 
 def _lacking(events: Events) -> tuple[str, ...]:
-    """Return one line for each run whose totals show that lines are missing, or that some are another run's."""
+    """Return one line for each run whose totals show that lines are missing, or belong to another run."""
     return tuple(
         f"{run.totals}: paste the output of each run whole, the parts of a rotated log together"
         for run in events.runs

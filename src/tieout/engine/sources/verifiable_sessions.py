@@ -45,7 +45,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a client: what it says about itself, and what its lines show.
+    """One run of a client: its own totals, and what its lines show.
 
     `has_start` is whether its first event is its start; `begins_at` is the time of the first event that has one,
     `ended_at` that of its orderly end, else of its last event. `sent` and `acked` are a producer's own totals;
@@ -97,7 +97,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Session:
-    """One file of a client: how it ended, and what it says about itself.
+    """One file of a client: how it ended, and its own totals.
 
     `client` is its name without folder and endings where no other file has the same, else its path. `is_closed` is
     whether every start was followed by an orderly end, and the last line is whole; `last_at` is the time of the last
