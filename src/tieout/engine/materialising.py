@@ -1,7 +1,7 @@
 """Checkpoints of a run: a frame that is used many times is computed once, and its plan is cut there.
 
 A plan is a tree. A frame that later steps use five times is in it five times, and so on for those steps: without
-checkpoints, analysing the plan of a few hundred rows takes minutes. A checkpoint lies in the executors' memory and on
+checkpoints, analysing the plan of a few hundred rows takes minutes. A checkpoint is in the executors' memory and on
 their disks. Losing an executor fails the job, which Airflow repeats, and never changes a result.
 """
 

@@ -290,7 +290,7 @@ def _for_many(rows: int) -> Mapping[str, str]:
 
 
 def has_one_partition(spark: SparkSession) -> bool:
-    """Return whether `suited_to` set the session up for little evidence, which lies in one partition.
+    """Return whether `suited_to` set the session up for little evidence, which is in one partition.
 
     A session that has one shuffle partition for other reasons may have much evidence.
     """

@@ -322,7 +322,7 @@ def _is_range(path: Path, pattern: re.Pattern[str]) -> bool:
 
 
 def _strangers(folder: Path, files: Sequence[Path]) -> Iterator[str]:
-    """Yield a warning if other files lie beside those that are named by offsets."""
+    """Yield a warning if the folder has other files than those that are named by offsets."""
     known = set(files)
     others = [path.name for path in _files_below(folder) if path not in known]
     if others:

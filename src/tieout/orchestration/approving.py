@@ -72,7 +72,7 @@ def require_approvers(contract: Contract) -> tuple[str, ...]:
     """Return who may approve the pipeline's replays.
 
     Raises:
-        UsageError: where its contract names nobody.
+        UsageError: where its contract names no approvers.
     """
     found = approvers_of(contract)
     if not found:

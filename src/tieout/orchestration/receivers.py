@@ -176,7 +176,7 @@ def idempotency_key(alert: Alert) -> str:
 
 
 def body_of(alert: Alert, routing_key: str | None = None) -> dict[str, object]:
-    """Return what is posted: the payload with its key; for Slack one text without markup, for PagerDuty an event."""
+    """Return the body to post: the payload with its key; for Slack one text without markup, for PagerDuty an event."""
     if alert.to == "pagerduty":
         return _event(alert, routing_key)
     if alert.to != "slack":

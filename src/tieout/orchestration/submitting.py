@@ -56,7 +56,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
 
         Args:
             context: Airflow's.
-            contract: The contract, whose relative paths start where the evidence lies.
+            contract: The contract, whose relative paths start at the folder of the evidence.
             command_line: Returns the application's command line, given the file that holds the contract.
         """
         is_local = self._known_master().startswith("local")

@@ -321,7 +321,7 @@ def _message_lines(document: Mapping[str, Any], message: Mapping[str, Any]) -> l
 
 
 def _stage_lines(stage: Mapping[str, Any]) -> list[str]:
-    """Return a stage's lines: one per row (only the first commit), then what is missing."""
+    """Return a stage's lines: one per row (only the first commit), then one on missing rows."""
     shown = stage["steps"][:1] if stage["ledger"] in POSITION_LEDGERS else stage["steps"]
     lines = [_line(stage["stage"], step["at"], step["words"]) for step in shown]
     more = stage["total"] - len(shown)

@@ -103,7 +103,7 @@ class Carrying:
 
 
 def why_not(contract: Mapping[str, Any]) -> str | None:
-    """Return why an id of a contract does not stand for one message, or None where it does."""
+    """Return why an id of a contract does not identify one message, or None where it does."""
     identity = contract.get("identity", "message_id")
     if identity != "message_id":
         return f"identifies messages by {identity}"

@@ -61,7 +61,7 @@ class Resolution(StrEnum):
 class Life:
     """A followed break, or an incident, across all runs; `window` and `run_id` are of the latest statement that has it.
 
-    `age_in_windows` counts the judged windows that begin after its own, up to its resolution; None where not asked for.
+    `age_in_windows` counts the judged windows that begin after its own, up to its resolution; None where not computed.
     An incident's `breaks` is its whole size, a break's is 1. `origin_id` is the incident that this one goes on from.
     """
 

@@ -34,7 +34,7 @@ class Page(Generic[_T]):
 
 @dataclass(frozen=True)
 class Order:
-    """An order of rows: what is compared, all ascending or all descending, and the fields of a row that hold it."""
+    """An order of rows: the columns, all ascending or all descending, and the fields of a row that hold them."""
 
     compared: tuple[str, ...]
     fields: tuple[str, ...]

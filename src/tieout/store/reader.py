@@ -217,7 +217,7 @@ class Reader:
 
         Args:
             pipeline: Whose runs are meant.
-            handles: What is asked for, of `handles.py`.
+            handles: Of the requested message, made by `handles.py`.
             limit: How many are returned; `TRACED_AT_MOST` bounds how many are counted.
         """
         self._cursor.execute(

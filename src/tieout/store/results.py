@@ -13,7 +13,7 @@ from tieout.store.covering import time_of
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """Which Airflow task published a run; nothing of it where a person did."""
+    """The Airflow task that published a run; all None if a person did."""
 
     dag_id: str | None = None
     dag_run_id: str | None = None

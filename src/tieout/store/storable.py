@@ -1,4 +1,4 @@
-"""Values as PostgreSQL can hold them: what it refuses is escaped visibly, what is too long is cut visibly.
+"""Values as PostgreSQL can hold them: refused characters are escaped visibly, long values are cut visibly.
 
 Ids and payload hashes come from other people's systems. One zero byte in one of them must not cost a whole
 statement.

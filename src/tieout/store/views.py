@@ -193,7 +193,7 @@ class WindowFilter:
 
 @dataclass(frozen=True)
 class IncidentFilter:
-    """Which incidents of a pipeline's current runs are meant; what is None excludes nothing."""
+    """A filter on the incidents of a pipeline's current runs; a field that is None excludes nothing."""
 
     start: datetime | None = None
     end: datetime | None = None
@@ -208,7 +208,7 @@ class IncidentFilter:
 
 @dataclass(frozen=True)
 class BreakFilter:
-    """Which breaks of a run are meant; what is None excludes nothing."""
+    """A filter on the breaks of a run; a field that is None excludes nothing."""
 
     incident_id: str | None = None
     class_name: str | None = None

@@ -1,4 +1,4 @@
-"""A partition's judged offsets as a line drawn to scale, with its incidents where they lie.
+"""A partition's judged offsets as a line drawn to scale, with its incidents at their offsets.
 
 A statement counts how many positions are in each state, and names the first and last position of each incident.
 So the upper bar shows shares only, and the lower line positions only.
@@ -23,7 +23,7 @@ STATES: Final = ("delivered", *(state for state in OFFSET_STATES if state != "de
 
 @dataclass(frozen=True)
 class Share:
-    """How many positions are in a state, and where its part of the bar lies."""
+    """The number of positions in a state, and the coordinates of its part of the bar."""
 
     state: str
     count: int
@@ -33,7 +33,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Placed:
-    """An incident at its place on the line."""
+    """An incident with its coordinates on the line."""
 
     incident: LocatedIncident
     x: float

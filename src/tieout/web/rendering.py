@@ -118,7 +118,7 @@ def period(value: Window) -> str:
 
 
 def iso(value: datetime) -> str:
-    """Return a UTC time as it stands in an address.
+    """Return a UTC time in the form of addresses.
 
     >>> from datetime import UTC
     >>> iso(datetime(2026, 11, 20, 10, tzinfo=UTC))

@@ -169,7 +169,7 @@ def _refuse_more(connection: duckdb.DuckDBPyConnection, script: str) -> None:
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, folder: Path, spill: Path) -> None:
-    """Restrict a connection for good to reading one folder."""
+    """Restrict a connection irrevocably to reading one folder."""
     memory = settings.bucket_memory(is_here=True)
     options: dict[str, Any] = {
         "memory_limit": f"{memory}B",

@@ -58,7 +58,7 @@ _TIMESTAMP_TYPES: Final = {0: "CreateTime", 1: "LogAppendTime"}
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that a contract's connection leads to, asked for one ledger.
+    """The cluster of a contract's connection, read for one ledger.
 
     `unreadable` are the partitions and offsets of records of a topic that the connector fails on, and whether readers
     of committed data are handed them: they are not asked for, and become faulty rows.

@@ -69,7 +69,7 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
 
 
 def _replaced(files: Sequence[Input]) -> Column:
-    """Return which of key and value have a question mark, in a text that has it for what it cannot print."""
+    """Return which of key and value have a question mark, which the tool prints for an unprintable character."""
     is_of_these = F.col(FILE).isin(*[Path(file.path).as_uri() for file in files])
     shown = [F.when(F.col(name).cast("string").contains("?"), F.lit(name)) for name in _COLUMNS]
     return F.when(is_of_these, F.array_compact(F.array(*shown)))

@@ -46,7 +46,7 @@ class LogFacts:
 
 @dataclass(frozen=True)
 class LogSpec:
-    """What the contract says of a log, besides where it is."""
+    """The contract's facts about a log, besides its path."""
 
     taken_at: datetime | None
     cleanup_policy: str | None
@@ -167,7 +167,7 @@ def refuse_other_ledgers(request: Request, kind: str) -> None:
 
 
 def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
-    """Return a topic's records as what the ledger takes them for.
+    """Return a topic's records in the columns of the ledger.
 
     Only in `log` is a record's position the message's own. Elsewhere, in an output topic or a dead letter topic, it is
     that of the record about the message: there its columns are `source_topic`, `source_partition`, `source_offset`,

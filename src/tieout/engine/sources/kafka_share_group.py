@@ -93,7 +93,7 @@ def _id_behind(spec: KafkaShareGroupSource, paths: tuple[str, ...], request: Req
     """Return the topic's id, from its own folders below the paths.
 
     Raises:
-        SourceError: where none or several are said.
+        SourceError: where there are none or several.
     """
     folders = folders_of(paths, request.base_dir, spec.topic).folders
     ids = sorted({folder.topic_id for folder in folders if folder.topic_id is not None})

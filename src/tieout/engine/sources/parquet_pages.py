@@ -35,7 +35,7 @@ _DEEPEST: Final = 8
 def oversized_page(path: Path, limits: Unpacking) -> str | None:
     """Return a fault: a page beyond the limit, an invalid page header, or rows that are too large; None if none.
 
-    The unpacked size of a page that cannot be read here is unknown, so it is a fault. So is a footer that pyarrow cannot
+    A page that cannot be read here has an unknown size unpacked, so it is a fault. So is a footer that pyarrow cannot
     read and Spark can, such as one with a type of more than a hundred levels: its pages were not checked.
     """
     import pyarrow as pa  # noqa: PLC0415 - takes a while to load

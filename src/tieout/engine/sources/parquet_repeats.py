@@ -35,7 +35,7 @@ def fault_of_rows(rows: int, size: int) -> str | None:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A column of a row group, by its path, of which `dictionary` bytes stand for `count` values."""
+    """A column of a row group, by its path: `count` values are stored in a dictionary of `dictionary` bytes."""
 
     group: int
     name: str

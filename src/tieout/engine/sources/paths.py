@@ -29,9 +29,9 @@ def local_path(uri: str) -> Path:
 
 
 def name_of(path: Path, base_dir: Path) -> str:
-    r"""Return the path as people know it: relative to the contract's folder where it lies below it.
+    r"""Return the path for messages: relative to the contract's folder if it is below that.
 
-    Bytes that are no text stand as escapes, as in `a\udcff.jsonl`, for a statement is text.
+    Bytes that are no text are escaped, as in `a\udcff.jsonl`, for a statement is text.
     """
     full, base = path.absolute(), base_dir.absolute()
     name = str(full.relative_to(base)) if full.is_relative_to(base) else str(full)

@@ -86,7 +86,7 @@ class Spool:
         """Add the messages of an entry, or its marker.
 
         Raises:
-            FormatError: where its position is beyond what a number can hold; then nothing of it is added.
+            FormatError: where its position exceeds 64 bits; nothing is added then.
         """
         known = {
             "producer_name": entry.producer,

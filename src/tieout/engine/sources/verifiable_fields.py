@@ -29,7 +29,7 @@ def number_of(column: str) -> Column:
 
 
 def prefix_of(column: str) -> Column:
-    """Return the prefix of the number: `2` of `2.17`, nothing of `17`."""
+    """Return the prefix of the number: `2` of `2.17`, empty for `17`."""
     return F.regexp_extract(column, _VALUE, 1)
 
 

@@ -1,6 +1,6 @@
 """The files of a ZooKeeper server: its transaction log from its beginning, or from a snapshot on, change by change.
 
-A server deletes old logs (`autopurge`): then a snapshot tells what was there when the first remaining one began.
+A server deletes old logs (`autopurge`): then a snapshot has the nodes from before the first remaining one.
 """
 
 from __future__ import annotations
