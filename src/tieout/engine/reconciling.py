@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from tieout.contracts import Contract, position_form
 from tieout.engine.judging.breaks import BREAKS_KEPT, Breaks, proven
-from tieout.engine.judging.task import Given, judged_by
+from tieout.engine.judging.task import JudgingInput, judged_by
 from tieout.engine.prematch.prematching import prematched
 from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
@@ -38,7 +38,7 @@ class Reconciliation:
 
     statement: dict[str, Any]
     breaks: Breaks
-    given: Given
+    inputs: JudgingInput
 
 
 def reconcile(
@@ -78,7 +78,7 @@ def reconciled(
     numbers = numbers_of(scope, judged.tables)
     statement = assembled(with_partitions_shown(scope, numbers.partitions, numbers.unaccounted), numbers)
     labels = {"run_id": run_id, "generated_at": _iso(now)}
-    return Reconciliation(statement | labels, proven(scope, judged.breaks, judged.tables), judged.given)
+    return Reconciliation(statement | labels, proven(scope, judged.breaks, judged.tables), judged.inputs)
 
 
 def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def write_parts(
         BundleError: where there is more of it than requested, or where contents cannot be left out.
     """
     mask = None if request.has_contents else _masking(contract)
-    rows = {name: _masked_rows(name, rows, mask) for name, rows in run.given.rows.items()}
+    rows = {name: _masked_rows(name, rows, mask) for name, rows in run.inputs.rows.items()}
     sizes = {name: size for name, size in _sizes(rows).items() if size[0]}
     _refuse_more(sizes, request.max_mb, progress)
     (folder / EVIDENCE).mkdir()
@@ -66,9 +66,9 @@ def write_parts(
         BREAK_COLUMNS if request.has_contents else [name for name in BREAK_COLUMNS if name != "evidence"]
     )
     _written(run.breaks.rows(columns), folder / BREAKS)
-    terms = run.given.terms if mask is None else _masked_terms(run.given.terms, mask)
+    terms = run.inputs.terms if mask is None else _masked_terms(run.inputs.terms, mask)
     tables = {name: rows[name].columns for name in sizes}
-    script = verification(tables, terms, run.given.deleted, run.given.steps, duckdb.__version__)
+    script = verification(tables, terms, run.inputs.deleted, run.inputs.steps, duckdb.__version__)
     (folder / SCRIPT).write_text(script, encoding="utf-8")
     (folder / CONTRACT).write_text(contract.to_json() + "\n", encoding="utf-8")
     text = json.dumps(run.statement, ensure_ascii=False, indent=2)

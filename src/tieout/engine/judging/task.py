@@ -73,7 +73,7 @@ HANDED: Final = StructType(
 
 
 @dataclass(frozen=True)
-class Given:
+class JudgingInput:
     """The input of the task that judges: the rows of each table, the variables, deleted topics, and the SQL.
 
     The breaks and counts are a function of these alone.
@@ -91,7 +91,7 @@ class Judged:
 
     tables: Tables
     breaks: Breaks
-    given: Given
+    inputs: JudgingInput
 
 
 def judged_by(scope: Scope, requested: Mapping[str, Any] | None = None) -> Judged:
@@ -100,37 +100,37 @@ def judged_by(scope: Scope, requested: Mapping[str, Any] | None = None) -> Judge
     `requested` are the variables of a trace: the tables of `TRACED` are then handed out as well.
     """
     handed = HANDED_OUT if requested is None else (*HANDED_OUT, *TRACED)
-    given = Given(
-        rows=_given(scope),
+    inputs = JudgingInput(
+        rows=_input_rows(scope),
         terms=terms_of(scope, requested),
         deleted=() if scope.deleted is None else tuple(row["topic"] for row in scope.deleted.collect()),
         steps=program((*handed, BREAKS), ROUNDS if requested is None else (*ROUNDS, "trace")),
     )
-    judged = _judged_once(scope, given, handed)
+    judged = _judge_input(scope, inputs, handed)
     # The clocks of clean messages are read only where a cause rests on two clocks: it takes a pass over all messages.
     distance_micros = furthest_before_stamp(scope) if judged.tables["comparing"] else None
     if distance_micros is None:
         return judged
     spark = judged.breaks.files.sparkSession
     clocks = spark.range(1).select(F.lit(distance_micros).cast("bigint").alias("micros"))
-    return _judged_once(scope, replace(given, rows={**given.rows, "clean_clocks": clocks}), handed)
+    return _judge_input(scope, replace(inputs, rows={**inputs.rows, "clean_clocks": clocks}), handed)
 
 
-def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
+def _judge_input(scope: Scope, inputs: JudgingInput, handed: tuple[str, ...]) -> Judged:
     """Return the input judged once: in one bucket, or in several where one would spill."""
     shape = shape_of(scope)
-    spark = next(iter(given.rows.values())).sparkSession
+    spark = next(iter(inputs.rows.values())).sparkSession
     cut_up = None
     if scope.row_count * BYTES_OF_ROW > _limits(spark).memory_bytes and handed == HANDED_OUT:
         share = _limits(spark, is_alone=False).memory_bytes
-        cut_up = cut(scope, given.rows, max(1, share // BYTES_OF_ROW))
+        cut_up = cut(scope, inputs.rows, max(1, share // BYTES_OF_ROW))
     limits = _limits(spark, is_alone=cut_up is None)
     try:
         if cut_up is None:
-            kept = _in_one(scope, given, handed, shape, limits)
+            kept = _in_one(scope, inputs, handed, shape, limits)
             counted = kept
         else:
-            kept, counted = _in_several(given, handed, shape, limits, cut_up)
+            kept, counted = _in_several(inputs, handed, shape, limits, cut_up)
         small = counted.filter(F.col("row_json").isNotNull()).select("rows_of", "row_json").collect()
     except Exception as error:
         explained = _explained(error, scope, _limits(spark)) if is_of_spark(error) else None
@@ -142,35 +142,39 @@ def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
         tables[row["rows_of"]].append(json.loads(row["row_json"]))
     files = kept.filter(F.col("packed").isNotNull() & F.col("rows_of").isNull())
     buckets = 1 if cut_up is None else cut_up.count
-    return Judged(tables, Breaks(files, shape.schema, buckets=buckets), given)
+    return Judged(tables, Breaks(files, shape.schema, buckets=buckets), inputs)
 
 
-def _in_one(scope: Scope, given: Given, handed: tuple[str, ...], shape: Shape, limits: Limits) -> DataFrame:
+def _in_one(
+    scope: Scope, inputs: JudgingInput, handed: tuple[str, ...], shape: Shape, limits: Limits
+) -> DataFrame:
     """Return the output of one task, the breaks with the small tables, kept on disk."""
     task = partial(
         _judged,
-        stage=Stage(given.steps, ()),
-        terms=given.terms,
-        deleted=given.deleted,
+        stage=Stage(inputs.steps, ()),
+        terms=inputs.terms,
+        deleted=inputs.deleted,
         limits=limits,
         shape=shape,
         handed=handed,
     )
-    rows = _together(given.rows, is_large=scope.is_large)
+    rows = _as_one_frame(inputs.rows, is_large=scope.is_large)
     rows = rows.repartition(1) if scope.is_large else rows.coalesce(1)
     return rows.mapInArrow(task, HANDED).persist(StorageLevel.DISK_ONLY)
 
 
 def _in_several(
-    given: Given, handed: tuple[str, ...], shape: Shape, limits: Limits, cut_up: Cut
+    inputs: JudgingInput, handed: tuple[str, ...], shape: Shape, limits: Limits, cut_up: Cut
 ) -> tuple[DataFrame, DataFrame]:
     """Return what the tasks of all buckets hand out, the breaks kept on disks and the small tables.
 
     What a bucket leaves to its next stage stays in its partition, so that only what is shared is exchanged.
     """
     first, second, last = stages(handed, BREAKS)
-    task = partial(_judged, terms=given.terms, deleted=given.deleted, limits=limits)
-    rows = _together(given.rows, is_large=True, cut_up=cut_up).repartitionById(cut_up.count, F.col(BUCKET))
+    task = partial(_judged, terms=inputs.terms, deleted=inputs.deleted, limits=limits)
+    rows = _as_one_frame(inputs.rows, is_large=True, cut_up=cut_up).repartitionById(
+        cut_up.count, F.col(BUCKET)
+    )
     half = rows.drop(BUCKET).mapInArrow(partial(task, stage=first), HANDED).persist(StorageLevel.DISK_ONLY)
     is_shared = F.col("rows_of").isin(*SHARED)
     shared = tuple(
@@ -211,19 +215,21 @@ def _limits(spark: SparkSession, *, is_alone: bool = True) -> Limits:
     return Limits(memory, cores) if is_alone else Limits(memory // cores, 1)
 
 
-def _given(scope: Scope) -> dict[str, DataFrame]:
+def _input_rows(scope: Scope) -> dict[str, DataFrame]:
     """Return the rows of all ledgers and the tables about clean messages, by table name."""
     ledgers = {f"evidence_{ledger.value}": evidence.rows for ledger, evidence in scope.evidence.items()}
     return ledgers if scope.clean is None else {**ledgers, **scope.clean.tables()}
 
 
-def _together(given: Mapping[str, DataFrame], *, is_large: bool, cut_up: Cut | None = None) -> DataFrame:
+def _as_one_frame(
+    rows_by_table: Mapping[str, DataFrame], *, is_large: bool, cut_up: Cut | None = None
+) -> DataFrame:
     """Return the rows of all tables as one frame, in which `rows_of` names the table, with their `bucket` if cut up.
 
     In a large window, columns that are null everywhere are left out: three of four, each as costly as the others.
     """
     frames = []
-    for table, rows in given.items():
+    for table, rows in rows_by_table.items():
         columns = readable(table, rows, nulls_in(rows) if is_large else ())
         placed = rows if cut_up is None else cut_up.of(table, rows)
         bucket = [] if cut_up is None else [F.col(BUCKET)]
