@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
     _say(f"{result.statement['verdict']}: {'; '.join(result.statement['reasons']) or 'nothing to report'}")
 
     # 9. The small result for the task that started the job.
-    _tell(
+    _write_result(
         {
             "run_id": run_id,
             "verdict": result.statement["verdict"],
@@ -128,7 +128,7 @@ def _say(text: str) -> None:
     print(f"tieout: {text}", file=sys.stderr, flush=True)
 
 
-def _tell(result: dict[str, Any]) -> None:
+def _write_result(result: dict[str, Any]) -> None:
     path = settings.result_path()
     if path is not None:
         path.write_text(json.dumps(result), encoding="utf-8")
@@ -140,5 +140,5 @@ if __name__ == "__main__":
             sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))
-        _tell({"error": str(error), "is_temporary": error.is_temporary})
+        _write_result({"error": str(error), "is_temporary": error.is_temporary})
         sys.exit(2)

@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
 
     # 6. The small result for the task that started the job.
     _say(f"plan {written['plan_id']}: {written['records']} to produce, {written['removals']} to remove")
-    _tell(written)
+    _write_result(written)
     return 0
 
 
@@ -88,7 +88,7 @@ def _say(text: str) -> None:
     print(f"tieout: {text}", file=sys.stderr, flush=True)
 
 
-def _tell(result: dict[str, object]) -> None:
+def _write_result(result: dict[str, object]) -> None:
     path = settings.result_path()
     if path is not None:
         path.write_text(json.dumps(result), encoding="utf-8")
@@ -100,5 +100,5 @@ if __name__ == "__main__":
             sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))
-        _tell({"error": str(error), "is_temporary": error.is_temporary})
+        _write_result({"error": str(error), "is_temporary": error.is_temporary})
         sys.exit(2)

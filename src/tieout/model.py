@@ -117,7 +117,7 @@ class BreakClass(StrEnum):
     UNVERIFIABLE = "UNVERIFIABLE"
 
 
-STANDING: Final = frozenset(
+NON_MESSAGE_CLASSES: Final = frozenset(
     {
         BreakClass.REORDER_PRODUCER,
         BreakClass.REORDER_CONSUMER,
@@ -134,7 +134,7 @@ STANDING: Final = frozenset(
         BreakClass.POSITION_DISAGREEMENT,
     }
 )
-"""Classes whose breaks stand by themselves, of a position, a commit or a transaction (taxonomy section 3)."""
+"""Classes of breaks of a position, a commit or a transaction, and not of a message (taxonomy section 3)."""
 
 
 SET_ASIDE_AND_DELIVERED: Final = "set_aside_and_delivered"

@@ -179,12 +179,12 @@ class Cluster:
         self, topic: str, numbers: Iterable[int], spec: OffsetSpec, *, is_stable: bool
     ) -> dict[int, int]:
         isolation = IsolationLevel.READ_COMMITTED if is_stable else IsolationLevel.READ_UNCOMMITTED
-        wanted = {TopicPartition(topic, number): spec for number in numbers}
-        if not wanted:
+        partitions = {TopicPartition(topic, number): spec for number in numbers}
+        if not partitions:
             return {}
         with self.translated_errors():
             futures: dict[TopicPartition, Future[Any]] = self._admin.list_offsets(
-                wanted, isolation_level=isolation, request_timeout=TIMEOUT_SECONDS
+                partitions, isolation_level=isolation, request_timeout=TIMEOUT_SECONDS
             )
             return {
                 place.partition: int(answer.result(TIMEOUT_SECONDS).offset)

@@ -73,7 +73,7 @@ def cluster_sample(connection: str, place: str) -> LedgerSample:
 
 
 def _sample_of(
-    keys: Counter[StateKey], names: Mapping[str, str], path: str, place: str, wanted: str
+    keys: Counter[StateKey], names: Mapping[str, str], path: str, place: str, expected: str
 ) -> LedgerSample:
     """Return the sample of the topic with most records.
 
@@ -86,7 +86,7 @@ def _sample_of(
             topics[names[key.topic_id]] += count
     (topic, most), *_ = topics.most_common(1) or [("", 0)]
     if not most:
-        raise SourceError(f"{place}: expected the state of a share group in {wanted}, found none")
+        raise SourceError(f"{place}: expected the state of a share group in {expected}, found none")
     groups = sorted({key.group for key in keys if names.get(key.topic_id) == topic})
     others = sorted(name for name, count in topics.items() if count and name != topic)
     warnings = [f"share groups with a state of {topic}: {', '.join(groups[:_MOST_NAMED])}"]

@@ -36,7 +36,7 @@ _PIECE: Final = 1 << 16
 _SHOWN: Final = 200
 _Place = tuple[str, int]
 """A host and a port."""
-_GONE: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
+_DISCONNECTED: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Administration:
         until = time.monotonic() + self.timeout_seconds
         was_open = _own(place) in self._open
         try:
-            with suppress(*_GONE):
+            with suppress(*_DISCONNECTED):
                 return self._answer(place, target, until)
             if was_open:
                 return self._answer(place, target, until)
@@ -185,8 +185,8 @@ class Administration:
         Raises:
             SourceError: where it leads out of what the connection names, or from TLS to plain text.
         """
-        said = next((value for name, value in answer.headers if name.lower() == "location"), "")
-        place = urlsplit(said)
+        location = next((value for name, value in answer.headers if name.lower() == "location"), "")
+        place = urlsplit(location)
         host = place.hostname or self.host
         if place.scheme not in ("", self.scheme) or not place.path.startswith(ROOT):
             raise SourceError(

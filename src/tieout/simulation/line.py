@@ -41,9 +41,9 @@ class Line(PartitionLog):
 
     def draw(self, *, has_key: bool = False) -> list[Message]:
         """Return new messages to send: all that are allotted to this round."""
-        wanted, self.allotted = self.allotted, 0
+        count, self.allotted = self.allotted, 0
         needs_key = has_key or self.cleanup_policy == "compact"
-        return [self.world.message(self.topic, self.partition, has_key=needs_key) for _ in range(wanted)]
+        return [self.world.message(self.topic, self.partition, has_key=needs_key) for _ in range(count)]
 
     def session(self, *kinds: ProducerKind) -> Session:
         """Return the session that sends next, of one of the kinds; the producers take turns."""

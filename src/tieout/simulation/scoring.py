@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tieout.model import STANDING, Cause
+from tieout.model import NON_MESSAGE_CLASSES, Cause
 
 NAMED: Final = 10
 """How many kinds of differences are kept, each with one break as its example."""
@@ -144,7 +144,7 @@ def subject_of(row: Row) -> Subject:
     >>> subject_of({"class": "LOST", "message_id": "m1"})
     ('message', 'm1')
     """
-    if row["class"] in STANDING:
+    if row["class"] in NON_MESSAGE_CLASSES:
         return row["class"], row["topic"], row["partition"], row["offset"]
     return "message", row["message_id"]
 

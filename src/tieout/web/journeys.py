@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tieout.contracts.times import parse_time
-from tieout.model import POSITION_LEDGERS, STANDING
+from tieout.model import NON_MESSAGE_CLASSES, POSITION_LEDGERS
 from tieout.reporting.trace import journey
 from tieout.store.views import TracedBreak
 
@@ -73,7 +73,7 @@ def journey_of(traced: TracedBreak, form: str | None = None) -> Journey:
     """
     broken = traced.broken
     rows = {ledger: found for ledger, found in broken.evidence.items() if _is_rows(found)}
-    is_of_message = broken.class_name not in STANDING
+    is_of_message = broken.class_name not in NON_MESSAGE_CLASSES
     coverage = {
         ledger: {"complete_until": None, "gap": None, **ledger_coverage}
         for ledger, ledger_coverage in traced.coverage.items()

@@ -224,9 +224,9 @@ class Breaks:
             OSError: where the folder cannot be made, or its device has no space left.
         """
         folder.mkdir()
-        put = partial(_put, folder=str(folder.absolute()))
+        write = partial(_write, folder=str(folder.absolute()))
         try:
-            self.files.select("packed").mapInArrow(put, "file string").collect()
+            self.files.select("packed").mapInArrow(write, "file string").collect()
             for rows in self.proved.values():
                 rows.write.mode("append").parquet(folder.absolute().as_uri())
         except Exception as error:
@@ -268,7 +268,7 @@ def _unpacked(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[
                 yield from pa.Table.from_batches([rows]).select(schema.names).cast(schema).to_batches()
 
 
-def _put(batches: Iterable[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
+def _write(batches: Iterable[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
     """Write packed files into a folder, in the worker; a repeated task writes the same bytes to the same names."""
     names = []
     for batch in batches:

@@ -94,16 +94,16 @@ def appended(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) 
 
 def gathered(rows: Iterable[Gathered], most_bytes: int) -> Iterator[list[Gathered]]:
     """Yield batches or tables in lists of about `most_bytes`: DuckDB appends many rows at the cost of few."""
-    held: list[Gathered] = []
+    buffered: list[Gathered] = []
     size = 0
     for one in rows:
-        held.append(one)
+        buffered.append(one)
         size += one.nbytes
         if size >= most_bytes:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+            yield buffered
+            buffered, size = [], 0
+    if buffered:
+        yield buffered
 
 
 def without_zones(rows: pa.Table) -> pa.Table:
@@ -141,9 +141,9 @@ def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
     Raises:
         duckdb.Error: with the file's name, where a statement fails.
     """
-    given = dict(connection.execute("SELECT table_name, estimated_size FROM duckdb_tables()").fetchall())
-    filled = {VARIABLES} | {table for table, rows in given.items() if rows}
-    for step in steps_of(steps, frozenset(given)):
+    sizes = dict(connection.execute("SELECT table_name, estimated_size FROM duckdb_tables()").fetchall())
+    filled = {VARIABLES} | {table for table, rows in sizes.items() if rows}
+    for step in steps_of(steps, frozenset(sizes)):
         is_idle = step.instead is not None and filled.isdisjoint(step.reads)
         text = step.instead if is_idle else step.text
         try:

@@ -98,7 +98,7 @@ class Cut:
         return rows.filter(_slot(rows).isNotNull()).withColumn(BUCKET, own).unionByName(found)
 
 
-def cut(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | None:
+def cut(scope: Scope, rows_by_table: Mapping[str, DataFrame], most_rows: int) -> Cut | None:
     """Return the cut of the rows into buckets of about `most_rows`, None where one bucket has all.
 
     One bucket has all where contents are identities, where the window is ranges of offsets, where a row has an offset
@@ -107,7 +107,9 @@ def cut(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | N
     if scope.contract.identity is Identity.CONTENT or scope.window.offsets:
         return None
     evidence = {
-        table: rows for table, rows in given.items() if table.startswith("evidence_") and table not in _TO_ALL
+        table: rows
+        for table, rows in rows_by_table.items()
+        if table.startswith("evidence_") and table not in _TO_ALL
     }
     facts = _facts(evidence)
     if any(row["is_misplaced"] for row in facts):
@@ -117,7 +119,7 @@ def cut(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | N
     tying = _union(
         [
             rows.select(_mask(rows).alias("mask"), found.alias("ties"))
-            for table, rows in given.items()
+            for table, rows in rows_by_table.items()
             if (found := _ties(rows, ties.get(table, ()))) is not None
         ]
     )
@@ -133,7 +135,7 @@ def cut(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | N
     if unplaced:
         tied = materialised(tied)
     shared = tied.filter(F.bit_count("mask") > 1).select("mask").distinct().collect()
-    groups = _held_together(sizes, [row["mask"] for row in shared])
+    groups = _groups_of_slots(sizes, [row["mask"] for row in shared])
     count = min(SLOTS, -(-(sum(sizes.values()) + unplaced) // most_rows))
     if not unplaced:
         count = min(count, len(groups))
@@ -142,10 +144,10 @@ def cut(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | N
     return Cut(count, _dealt(groups, sizes, count), ties, tied if unplaced else None)
 
 
-def _held_together(slots: Iterable[int], masks: Iterable[int]) -> list[list[int]]:
+def _groups_of_slots(slots: Iterable[int], masks: Iterable[int]) -> list[list[int]]:
     """Return the slots in groups, so that all slots of a mask are in one group.
 
-    >>> _held_together([0, 1, 2, 5], [0b11, 0b100010])
+    >>> _groups_of_slots([0, 1, 2, 5], [0b11, 0b100010])
     [[0, 1, 5], [2]]
     """
     groups = {slot: [slot] for slot in sorted(slots)}

@@ -21,17 +21,19 @@ _BEGINNING: Final = re.compile(r"'(\w+_)' \|\|")
 """The prefix of a name that a macro concatenates with its argument."""
 
 
-def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collection[str]) -> list[list[str]]:
+def without_use(
+    texts: Sequence[str], existing: Collection[str], handed_out: Collection[str]
+) -> list[list[str]]:
     """Return for each SQL text, run in this order, the tables that no later one needs.
 
-    `given` are tables that exist before, `handed_out` tables and views that are read when all texts have run.
+    `existing` are tables that exist before, `handed_out` tables and views that are read when all texts have run.
 
     >>> without_use(["CREATE TABLE b AS FROM a", "CREATE VIEW c AS FROM b", "CREATE TABLE d AS FROM c"], "a", "d")
     [['a'], [], ['b']]
     """
     statements = [parsed([text])[1] for text in texts]
     made, flat = parsed(texts)
-    names = {*made, *given}
+    names = {*made, *existing}
     references = references_in(flat, names)
     last: dict[str, int] = {}
     for place, text in enumerate(statements):
@@ -42,27 +44,27 @@ def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collec
     kept = set(reached(handed_out, references))
     ended: dict[int, list[str]] = defaultdict(list)
     for name in sorted(last.keys() - kept):
-        if name in given or made[name] == "TABLE":
+        if name in existing or made[name] == "TABLE":
             ended[last[name]].append(name)
     return [ended[place] for place in range(len(texts))]
 
 
 def left_to(
-    before: Sequence[str], after: Sequence[str], given: Collection[str], handed_out: Collection[str]
+    before: Sequence[str], after: Sequence[str], existing: Collection[str], handed_out: Collection[str]
 ) -> tuple[list[str], list[str]]:
     r"""Return what SQL texts that have run leave to later ones: tables, and the statements of views and macros.
 
-    `given` are tables that exist before all of them, `handed_out` tables and views that are read at the end.
+    `existing` are tables that exist before all of them, `handed_out` tables and views that are read at the end.
 
     >>> left_to(["CREATE TABLE b AS FROM a;\nCREATE VIEW c AS FROM b"], ["CREATE TABLE d AS FROM c"], "a", "d")
     (['b'], ['CREATE VIEW c AS FROM b'])
     """
     made, statements = parsed(before)
     later, further = parsed(after)
-    names = {*made, *later, *given}
+    names = {*made, *later, *existing}
     references = references_in([*statements, *further], names)
     kept = set(reached({*handed_out, *(name for one in further for name in named(one, names))}, references))
-    tables = [name for name in (*given, *made) if name in kept and made.get(name, "TABLE") == "TABLE"]
+    tables = [name for name in (*existing, *made) if name in kept and made.get(name, "TABLE") == "TABLE"]
     return tables, [
         one for one in statements if (match := MADE.match(one)) and match[1] in _READ and match[3] in kept
     ]

@@ -42,8 +42,8 @@ class Step:
 
 
 @lru_cache(maxsize=8)
-def steps_of(program: tuple[tuple[str, str], ...], given: frozenset[str]) -> tuple[Step, ...]:
-    r"""Return the statements of SQL files, by name with their text; `given` are the tables that exist before.
+def steps_of(program: tuple[tuple[str, str], ...], existing: frozenset[str]) -> tuple[Step, ...]:
+    r"""Return the statements of SQL files, by name with their text; `existing` are the tables that exist before.
 
     Cached for all buckets that a process judges with the same files.
 
@@ -56,7 +56,7 @@ def steps_of(program: tuple[tuple[str, str], ...], given: frozenset[str]) -> tup
     [('broken_places', ['b'], 'CREATE OR REPLACE TABLE broken_places (...)'), ('c', ['b'], '')]
     """
     made, statements = parsed([text for _, text in program])
-    names = {*made, *given}
+    names = {*made, *existing}
     references = references_in(statements, names)
     for one in filter(_UNNESTED.search, statements):
         if (match := MADE.match(one)) and match[1] != "TABLE":

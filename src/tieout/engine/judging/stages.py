@@ -59,16 +59,16 @@ def left(connection: duckdb.DuckDBPyConnection, tables: Collection[str]) -> Iter
     for table in tables:
         reader = connection.table(table).to_arrow_reader(_ROWS_PER_BATCH)
         yield table, _as_bytes(reader.schema, [])
-        for held in gathered(reader, _BYTES_OF_PIECE):
-            yield table, _as_bytes(reader.schema, held)
+        for buffered in gathered(reader, _BYTES_OF_PIECE):
+            yield table, _as_bytes(reader.schema, buffered)
 
 
 def take(connection: duckdb.DuckDBPyConnection, pieces: Iterable[tuple[str, bytes]]) -> None:
     """Append pieces that other connections have left to their tables; missing tables are created."""
     for table, of_table in groupby(pieces, key=itemgetter(0)):
         tables = (pa.ipc.open_stream(piece).read_all() for _, piece in of_table)
-        for held in gathered(tables, _BYTES_AT_ONCE):
-            _append(connection, table, pa.concat_tables(held))
+        for buffered in gathered(tables, _BYTES_AT_ONCE):
+            _append(connection, table, pa.concat_tables(buffered))
 
 
 def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:

@@ -280,7 +280,7 @@ def _judged(
             for table, piece in left(connection, stage.leaves):
                 yield pa.RecordBatch.from_pylist([{"rows_of": table, "packed": piece}], schema=schema)
             rows = [
-                {"rows_of": name, "row_json": json.dumps(row, default=_plain)}
+                {"rows_of": name, "row_json": json.dumps(row, default=_json_value)}
                 for name in handed
                 for row in connection.table(name).to_arrow_table().to_pylist()
             ]
@@ -300,13 +300,13 @@ def _load(connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatc
         pieces = (row for batch in chain([first], iterated) for row in batch.to_pylist())
         take(connection, ((piece["rows_of"], piece["packed"]) for piece in pieces))
         return
-    for held in gathered(chain([first], iterated), _BYTES_AT_ONCE):
-        rows = pa.Table.from_batches(held)
+    for buffered in gathered(chain([first], iterated), _BYTES_AT_ONCE):
+        rows = pa.Table.from_batches(buffered)
         for table in pc.unique(rows["rows_of"]).to_pylist():
             appended(connection, table, rows.filter(pc.equal(rows["rows_of"], table)))
 
 
-def _plain(value: object) -> int | str:
+def _json_value(value: object) -> int | str:
     """Return a number or a time for JSON: a time in UTC, to the millisecond, as Spark writes it."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds") + "Z"

@@ -37,7 +37,7 @@ _FIELD: Final = re.compile(
 _HEADER_KEYS: Final = re.compile(r"\s*headerKeys: \[.*?\](?=\s|$)")
 _MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>-?\d+)\s*$")
 _OTHER_CONTROL: Final = re.compile(r"^(?!endTxnMarker)\w+: ")
-_WHOLE: Final = re.compile(r"^-?\d{1,18}$")
+_INTEGER: Final = re.compile(r"^-?\d{1,18}$")
 _NUMBERS: Final = ("offset", "time", "key", "value", "sequence", "producerId", "producerEpoch")
 _UNCOMPRESSED: Final = frozenset({"none", "nocompressioncodec"})
 _TRUE: Final = "true"
@@ -146,7 +146,7 @@ def _named(fields: Mapping[str, str]) -> dict[str, str] | None:
         return None
     none = {"sequence": "-1", "producerId": "-1", "producerEpoch": "-1"}
     named = {**none, **fields, "time": time, "key": key, "value": value}
-    return named if all(_WHOLE.match(named[name]) for name in _NUMBERS) else None
+    return named if all(_INTEGER.match(named[name]) for name in _NUMBERS) else None
 
 
 def complete_batch(line: RecordLine, number: int) -> Batch | str:
@@ -199,42 +199,44 @@ def content_of(line: RecordLine, *, is_control: bool) -> Content | None:
 
     Without `--print-data-log` the line says nothing of either. Kafka 0.8 prints a value that is not there as `null`.
     """
-    rest = line.rest.encode()
+    remainder = line.rest.encode()
     if is_control:
         return _marker(line.rest)
-    if not rest.strip():
+    if not remainder.strip():
         return None, None
     key = value = None
     sizes = line.sizes
     if sizes[0] >= 0:
-        key, rest = _taken(b"key: ", rest, sizes[0])
-    rest = rest.removeprefix(b" ") if key is not None else rest
+        key, remainder = _field_and_remainder(b"key: ", remainder, sizes[0])
+    remainder = remainder.removeprefix(b" ") if key is not None else remainder
     if sizes[1] >= 0:
-        value, rest = _taken(b"payload: ", rest, sizes[1])
+        value, remainder = _field_and_remainder(b"payload: ", remainder, sizes[1])
     elif line.is_complete:
-        rest = rest.removeprefix(b"payload: null")
+        remainder = remainder.removeprefix(b"payload: null")
     is_whole = (
-        not rest.strip() and (key is not None) == (sizes[0] >= 0) and (value is not None) == (sizes[1] >= 0)
+        not remainder.strip()
+        and (key is not None) == (sizes[0] >= 0)
+        and (value is not None) == (sizes[1] >= 0)
     )
     return (key, value) if is_whole else None
 
 
-def _taken(name: bytes, rest: bytes, size: int) -> tuple[bytes | None, bytes]:
+def _field_and_remainder(name: bytes, remainder: bytes, size: int) -> tuple[bytes | None, bytes]:
     """Return the named bytes and what follows them, or None and all of it where they are not there."""
     start = len(name)
-    if not rest.startswith(name) or len(rest) < start + size:
-        return None, rest
-    return rest[start : start + size], rest[start + size :]
+    if not remainder.startswith(name) or len(remainder) < start + size:
+        return None, remainder
+    return remainder[start : start + size], remainder[start + size :]
 
 
-def _marker(rest: str) -> Content | None:
+def _marker(remainder: str) -> Content | None:
     """Return a control record's key and value as the log holds them, or None where its line is not whole.
 
     A type that ends no transaction is -1.
     """
-    found = _MARKER.match(rest)
+    found = _MARKER.match(remainder)
     if found is None:
-        return (struct.pack(">hh", 0, -1), None) if _OTHER_CONTROL.match(rest) else None
+        return (struct.pack(">hh", 0, -1), None) if _OTHER_CONTROL.match(remainder) else None
     epoch = number_in(found["epoch"], LARGEST_INT)
     if epoch is None:
         return None

@@ -42,7 +42,7 @@ _BATCH: Final = re.compile(r"^\s*baseOffset: ")
 _LIKE_A_RECORD: Final = re.compile(r"^\s*+\|?+\s*+offset: \d")
 _SET: Final = re.compile(r"^\s*offset: (?P<last>\d+) position: \d+ .*\bsize: \d+ magic: [01] ")
 """The line of a set of messages, as a batch was before Kafka 0.11."""
-_PASSED_OVER: Final = re.compile(
+_IGNORED: Final = re.compile(
     r"^(Log starting offset: |Starting offset: |Snapshot end offset: |Non-(con)?sec\w+ offsets in |Mismatches in :|"
     r"Found (timestamp mismatch|out of order timestamp) in :|The following indexed offsets are not found|"
     r"Indexed offset: |\S+ passed sanity check\.|\S+ is empty\.|Ignoring unknown file |\s|$)"
@@ -87,7 +87,7 @@ _WITHOUT_METADATA: Final = (
     "a record without its offset and its time, as --skip-record-metadata leaves it: "
     "print the dump without this option"
 )
-_STRAY: Final = (
+_UNRECOGNISED: Final = (
     "expected a line of kafka-dump-log, `baseOffset: …` or `| offset: …`, found another; remove it, "
     "or paste the line whole that it is a part of"
 )
@@ -216,7 +216,7 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
             path = section["path"].rstrip()
             is_nameless = _NAMELESS.search(path) is not None
             current = _place_in(path) or (default if is_nameless else None)
-        elif current != place or _is_passed_over(line, batch):
+        elif current != place or _is_ignored(line, batch):
             continue
         elif begins:
             opened = _opened(number, line, record)
@@ -236,14 +236,14 @@ def _begins(line: str, record: RecordLine | None) -> bool:
     return _BATCH.match(line) is not None or _SET.match(line) is not None
 
 
-def _is_passed_over(line: str, batch: _Open | None) -> bool:
+def _is_ignored(line: str, batch: _Open | None) -> bool:
     """Return whether the tool prints such a line besides batches and records.
 
     The missing content of a record is not such a line: the record's line was wrapped.
     """
     is_content = batch is not None and batch.is_bare and _CONTENT.match(line) is not None
     is_dump_line = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
-    return not is_dump_line and (_PASSED_OVER.match(line) is not None or is_noise(line))
+    return not is_dump_line and (_IGNORED.match(line) is not None or is_noise(line))
 
 
 def _place_in(path: str) -> Place | None:
@@ -336,4 +336,4 @@ def _unlike(line: str) -> str:
         return f"{invalid['found'].rstrip()}: a batch that is cut off, or a stretch that is none"
     if is_cutting(line):
         return "the command leaves out a part of the dump; print all of it"
-    return CUT if _LIKE_A_RECORD.match(line) else _STRAY
+    return CUT if _LIKE_A_RECORD.match(line) else _UNRECOGNISED

@@ -123,8 +123,8 @@ class Cells:
     @property
     def is_of_positions(self) -> bool:
         """Whether the table's rows are positions."""
-        wanted = [self.names.index(name) for name in ("TOPIC", "PARTITION", self.position) if self.has(name)]
-        return len(wanted) == 3 and wanted == sorted(wanted)
+        places = [self.names.index(name) for name in ("TOPIC", "PARTITION", self.position) if self.has(name)]
+        return len(places) == 3 and places == sorted(places)
 
     @property
     def needed(self) -> int:

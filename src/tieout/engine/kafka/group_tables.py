@@ -134,7 +134,7 @@ def tables_of(lines: Iterable[str], group: str) -> GroupTables:
         elif "\0" in line:
             reader.refuse(number, _ZEROS)
         elif line.strip():
-            reader.take(number, cleaned(line))
+            reader.add(number, cleaned(line))
     return reader.found()
 
 
@@ -151,7 +151,7 @@ class _Reader:
         self._words = 0
         self._target: str | None = None
         self._others: list[str] = []
-        self._spoken_of: str | None = None
+        self._named_group: str | None = None
         self._commanded: tuple[str, ...] = ()
         self._faults: list[tuple[int, str]] = []
         self._passed: list[int] = []
@@ -162,8 +162,8 @@ class _Reader:
         """Note a line of which nobody knows whether it concerns the group."""
         self._faults.append((number, reason))
 
-    def take(self, number: int, line: str) -> None:
-        """Take the next line."""
+    def add(self, number: int, line: str) -> None:
+        """Add the next line."""
         header = header_of(line)
         row = None if self._table is None else self._row_of(line, self._table)
         message = tool_message_in(line, self._group)
@@ -173,13 +173,13 @@ class _Reader:
         if header is not None:
             self._open(header)
         elif self._table is not None and (isinstance(row, Position) or row == _IDLE or message is None):
-            self._take_row(number, line, self._table)
+            self._add_row(number, line, self._table)
         elif message is not None:
-            self._take_message(number, message)
+            self._add_message(number, message)
         elif self._is_in_other_table:
             self._passed.append(number)
         else:
-            self._take_outside(number, line)
+            self._add_outside_line(number, line)
 
     def _open(self, header: Cells) -> None:
         """Begin a table; one without a column GROUP is of whom the text spoke last, or of whom the command asked."""
@@ -191,17 +191,17 @@ class _Reader:
             whose = None if header.has("GROUP") else self._whose()
             self._table = _Table(header, whose, is_ambiguous=len(self._commanded) > 1)
             self._tables.append(self._table)
-            self._spoken_of = None
+            self._named_group = None
 
     def _whose(self) -> str | None:
-        return self._spoken_of or (self._commanded[0] if len(self._commanded) == 1 else None)
+        return self._named_group or (self._commanded[0] if len(self._commanded) == 1 else None)
 
-    def _take_message(self, number: int, message: ToolMessage) -> None:
-        """Take a message of the tool, or a command."""
+    def _add_message(self, number: int, message: ToolMessage) -> None:
+        """Add a message of the tool, or a command."""
         if message.command is not None:
             self._commanded = message.command if message.begins else (*self._commanded, *message.command)
-            self._spoken_of = None
-        self._spoken_of = message.is_about or self._spoken_of
+            self._named_group = None
+        self._named_group = message.is_about or self._named_group
         is_another_s = not message.names_group and self._whose_is_printed() not in (None, self._group)
         names_its_groups = self._table is not None and self._table.cells.has("GROUP")
         if message.command is not None or (message.is_about is not None and not names_its_groups):
@@ -211,10 +211,10 @@ class _Reader:
             self._faults.append((number, message.error))
 
     def _whose_is_printed(self) -> str | None:
-        return self._spoken_of or (self._table.group if self._table is not None else self._whose())
+        return self._named_group or (self._table.group if self._table is not None else self._whose())
 
-    def _take_outside(self, number: int, line: str) -> None:
-        """Take a line above any table: of an export, or nothing."""
+    def _add_outside_line(self, number: int, line: str) -> None:
+        """Add a line above any table; it counts only if an export has it."""
         row, count = exported(line), cells_of_export(line)
         if not self._exported:
             self._words = words_in(line) or self._words
@@ -243,7 +243,7 @@ class _Reader:
     def _is_below_export(self, number: int) -> bool:
         return bool(self._exported) and self._exported[-1][0] == number - 1
 
-    def _take_row(self, number: int, line: str, table: _Table) -> None:
+    def _add_row(self, number: int, line: str, table: _Table) -> None:
         row = self._row_of(line, table)
         if isinstance(row, Position):
             table.rows.append((number, row))

@@ -173,16 +173,16 @@ def _known(number: int) -> int | None:
 def _arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows in batches of at most 8192 rows or about 8 MB."""
     key, value = schema.get_field_index("key"), schema.get_field_index("value")
-    held: list[tuple[Any, ...]] = []
+    buffered: list[tuple[Any, ...]] = []
     size = 0
     for row in rows:
-        held.append(row)
+        buffered.append(row)
         size += len(row[key] or b"") + len(row[value] or b"")
-        if len(held) == _BATCH_ROWS or size >= _BATCH_BYTES:
-            yield _arrow_batch(held, schema)
-            held, size = [], 0
-    if held:
-        yield _arrow_batch(held, schema)
+        if len(buffered) == _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield _arrow_batch(buffered, schema)
+            buffered, size = [], 0
+    if buffered:
+        yield _arrow_batch(buffered, schema)
 
 
 def _arrow_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

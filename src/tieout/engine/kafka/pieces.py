@@ -232,7 +232,7 @@ def _decoded(piece: Piece, batch: Batch, states: States) -> Iterator[Row]:
         return
     try:
         state = states.of(batch)
-        for record in _whole(batch):
+        for record in _records_of(batch):
             if record.offset >= start:
                 fault = _fault_of(record)
                 yield (
@@ -243,17 +243,17 @@ def _decoded(piece: Piece, batch: Batch, states: States) -> Iterator[Row]:
 
 
 _TOO_MUCH: Final = f"the file unpacks to more than {UNPACKED_FILE_MB} says"
-_HELD: Final = 100_000
-"""So many records of a batch are held at once; the bytes of a batch may be millions of them."""
+_MAX_BUFFERED: Final = 100_000
+"""At most this many records of a batch are in memory at once; a batch may have millions."""
 
 
-def _whole(batch: Batch) -> Iterable[Record]:
-    """Return the records of a batch of which all decode; of very many none is held.
+def _records_of(batch: Batch) -> Iterable[Record]:
+    """Return a batch's records, after all of them were decoded; very many are decoded again, one by one.
 
     Raises:
         LogError: where they do not decode.
     """
-    if batch.count <= _HELD:
+    if batch.count <= _MAX_BUFFERED:
         return batch.records()
     for _ in batch.read():
         pass

@@ -40,7 +40,7 @@ def shows_share_group(lines: Iterable[str], group: str) -> bool:
     False
     """
     name = re.escape(group)
-    said = re.compile(rf"(?i:share group) '?{name}'?(\s|$)|{_in_documents(name)}")
+    pattern = re.compile(rf"(?i:share group) '?{name}'?(\s|$)|{_in_documents(name)}")
     listed = re.compile(rf"^\s*{name}\s+(?i:share)\b")
     row, nameless = re.compile(rf"^\s*{name}\s+\S+\s+[0-9]+\s"), re.compile(r"^\s*\S+\s+[0-9]+\s+[0-9-]+")
     expected: re.Pattern[str] | None = None
@@ -50,7 +50,7 @@ def shows_share_group(lines: Iterable[str], group: str) -> bool:
             expected = row if table[1] else nameless
         elif _OTHER_TABLE.search(line):
             expected = listed if re.search(r"^\s*GROUP\s+TYPE\b", line) else None
-        elif said.search(line) or (expected is not None and expected.search(line)):
+        elif pattern.search(line) or (expected is not None and expected.search(line)):
             return True
     return False
 

@@ -213,11 +213,11 @@ def _listed(
     """Return what the brokers list of each partition: an offset, and the time of its record where they know it."""
     admin, common = jvm.org.apache.kafka.clients.admin, jvm.org.apache.kafka.common
     places = {number: common.TopicPartition(topic, number) for number in numbers}
-    wanted = jvm.java.util.HashMap()
+    requested = jvm.java.util.HashMap()
     for place in places.values():
-        wanted.put(place, spec)
+        requested.put(place, spec)
     options = admin.ListOffsetsOptions(common.IsolationLevel.valueOf(isolation))
-    offsets = client.listOffsets(wanted, options).all().get()
+    offsets = client.listOffsets(requested, options).all().get()
     return {number: offsets.get(place) for number, place in places.items()}
 
 

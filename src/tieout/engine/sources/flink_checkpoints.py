@@ -115,7 +115,7 @@ def _reading(
 ) -> Reading:
     taken_at = spec.taken_time(request.now)
     begins_at = None if checkpoints.begins is None else checkpoints.begins.at or taken_at
-    gone = () if checkpoints.begins is None else (_not_retained(checkpoints.begins),)
+    not_retained = () if checkpoints.begins is None else (_not_retained(checkpoints.begins),)
     return Reading(
         rows=position_rows(request.spark, rows),
         is_present=True,
@@ -126,7 +126,7 @@ def _reading(
         notes=(
             *shortened(faults),
             *shortened(checkpoints.notes),
-            *gone,
+            *not_retained,
             *shortened(tuple(shown_jobs(checkpoints.read))),
         ),
         complete_until=taken_at,

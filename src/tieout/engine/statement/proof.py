@@ -47,11 +47,11 @@ def with_clean_proof(scope: Scope, breaks: DataFrame) -> DataFrame:
     if scope.clean is None:
         return breaks
     at = breaks.select(F.col("break_id").alias("proof_of"), F.explode("positions").alias("at"))
-    wanted = materialised(at.select("proof_of", "at.*").filter(F.col("offset").isNotNull()))
-    if wanted.isEmpty():
+    positions = materialised(at.select("proof_of", "at.*").filter(F.col("offset").isNotNull()))
+    if positions.isEmpty():
         return breaks
-    named = small_side(wanted.select("proof_of", *[F.col(name).alias(f"w_{name}") for name in POSITION]))
-    for ledger, rows in scope.clean.at(wanted.select(*POSITION).distinct()).items():
+    named = small_side(positions.select("proof_of", *[F.col(name).alias(f"w_{name}") for name in POSITION]))
+    for ledger, rows in scope.clean.at(positions.select(*POSITION).distinct()).items():
         row = F.struct(*SCHEMAS[ledger].names)
         found = (
             rows.join(named, same(POSITION, "w_")).groupBy("proof_of").agg(F.collect_list(row).alias("more"))
