@@ -124,6 +124,6 @@ def test_a_topic_of_pulsar_is_named_by_its_broker_and_a_copy_by_its_folder(
     found = window_lineage(load_contract(contracts / "orders.yml"), Verdict.KEPT)
 
     namespace, name = dataset
-    wanted = name if namespace != "file" else str(contract.base_dir / name)
-    assert (namespace, wanted) in [(one.namespace, one.name) for one in found.inputs]
+    expected = name if namespace != "file" else str(contract.base_dir / name)
+    assert (namespace, expected) in [(one.namespace, one.name) for one in found.inputs]
     assert len(found.inputs) == 4

@@ -29,9 +29,9 @@ def differences(
     if expect["verdict"] != statement["verdict"]:
         found.append(f"verdict: expected {expect['verdict']}, found {statement['verdict']}")
     for name in ("classes", "flags"):
-        wanted = {key: count for key, count in expect.get(name, {}).items() if key not in unjudged}
-        if name in expect and wanted != _without_zeros(statement[name]):
-            found.append(f"{name}: expected {wanted}, found {statement[name]}")
+        expected = {key: count for key, count in expect.get(name, {}).items() if key not in unjudged}
+        if name in expect and expected != _without_zeros(statement[name]):
+            found.append(f"{name}: expected {expected}, found {statement[name]}")
     found += _count_differences("totals", expect.get("totals", {}), _totals(statement))
     found += _count_differences("offsets", expect.get("offsets", {}), _offset_totals(statement))
     listed = {entry["class"] for entry in statement["not_judged"]}
@@ -82,18 +82,18 @@ def _count_differences(name: str, expected: Mapping[str, int], found: Mapping[st
 def _break_differences(expected: list[Mapping[str, Any]], found: list[Mapping[str, Any]]) -> list[str]:
     left = list(found)
     missing = []
-    for wanted in expected:
-        fitting = next((row for row in left if _fits(wanted, row)), None)
+    for expected_break in expected:
+        fitting = next((row for row in left if _fits(expected_break, row)), None)
         if fitting is None:
-            missing.append(f"breaks: missing {dict(wanted)}")
+            missing.append(f"breaks: missing {dict(expected_break)}")
         else:
             left.remove(fitting)
     shown = ("message_id", "class", "flags", "locus", *_CAUSES, "partition", "offset")
     return missing + [f"breaks: unexpected { {key: row.get(key) for key in shown} }" for row in left]
 
 
-def _fits(wanted: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    for key, value in wanted.items():
+def _fits(expected: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    for key, value in expected.items():
         if key == "pos":
             place = None if row["offset"] is None else f"{row['partition']}/{row['offset']}"
             if place != value:

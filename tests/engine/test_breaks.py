@@ -102,8 +102,8 @@ def test_the_first_breaks_are_distinguished(shape: Shape, most: int) -> None:
 def test_breaks_without_a_message_are_distinguished(shape: Shape) -> None:
     """One in six of these is of an order."""
     found = _packed(shape, 60, 100)
-    standing = [row for part, files in found.items() if part.is_non_message for row in _rows(files)]
-    assert sorted(int(row["break_id"]) for row in standing) == [*range(0, 60, 6)]
+    non_message_rows = [row for part, files in found.items() if part.is_non_message for row in _rows(files)]
+    assert sorted(int(row["break_id"]) for row in non_message_rows) == [*range(0, 60, 6)]
 
 
 def test_a_bucket_without_breaks_has_files_all_the_same(shape: Shape) -> None:

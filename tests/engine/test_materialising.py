@@ -129,10 +129,10 @@ def test_much_is_kept_as_bytes_that_kryo_wrote(spark: SparkSession) -> None:
 
 def test_a_frame_without_rows_has_its_schema_and_starts_no_python(spark: SparkSession) -> None:
     """An empty list of Python's would be read by Python, started for nothing else."""
-    wanted = "`at` timestamp,`number` bigint,`flags` array<string>,`places` " + PLACES
+    schema = "`at` timestamp,`number` bigint,`flags` array<string>,`places` " + PLACES
 
-    empty = no_rows(spark, wanted)
+    empty = no_rows(spark, schema)
 
-    assert empty.schema == spark.createDataFrame([], wanted).schema
+    assert empty.schema == spark.createDataFrame([], schema).schema
     assert _cut(empty).nodeName() == "Range"
     assert empty.collect() == []

@@ -86,7 +86,7 @@ def set_aside_by(history: History, message: Message) -> Ledger | None:
     return found if is_whole or missing <= set(keys) else None
 
 
-def is_told_twice(history: History, message: Message, *, is_fully_delivered: bool) -> bool:
+def is_set_aside_twice(history: History, message: Message, *, is_fully_delivered: bool) -> bool:
     """Return whether the message was both delivered and set aside, or set aside twice."""
     rows, multiplicity = aside_rows(message), history.contract.multiplicity
     if multiplicity.kind != "one_to_many":

@@ -168,9 +168,9 @@ class Fates:
         if multiplicity.kind == "one_to_many" and multiplicity.count is not None:
             return len(message.effects) >= multiplicity.count
         if multiplicity.kind == "one_to_many":
-            wanted = message.values("effect_key")
+            expected = message.values("effect_key")
             got = known(row.get("effect_key") for row in message.effects)
-            return bool(message.effects) and wanted <= got and not self.lone_uncertain(message)
+            return bool(message.effects) and expected <= got and not self.lone_uncertain(message)
         return bool(message.effects)
 
     # -- deadline and coverage ---------------------------------------------------------------------------------

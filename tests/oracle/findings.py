@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tests.oracle.aside import is_told_twice
+from tests.oracle.aside import is_set_aside_twice
 from tests.oracle.certainty import handed
 from tests.oracle.contents import changes
 from tests.oracle.fates import Fates
@@ -260,7 +260,7 @@ def _plain_flags(
         flags.add("POSSIBLE_DUPLICATE")
     if len(fates.further_effects(message)) > 0 and len(fates.copies(message)) >= fates.repeats(message):
         flags.add("inherited")
-    if is_told_twice(fates.history, message, is_fully_delivered=fates.is_fully_delivered(message)):
+    if is_set_aside_twice(fates.history, message, is_fully_delivered=fates.is_fully_delivered(message)):
         flags.add("set_aside_and_delivered")
     if primary is not BreakClass.PHANTOM_ABORTED and _has_aborted_effect(fates, message):
         flags |= {str(BreakClass.PHANTOM_ABORTED)} & {str(name) for name in judged}

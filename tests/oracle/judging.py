@@ -153,7 +153,7 @@ def _findings(
     for message, finding in zip(fates.matched.messages, of_messages, strict=True):
         if id(message) in overtaken and BreakClass.COMMIT_AHEAD in judged:
             finding.also.add(str(BreakClass.COMMIT_AHEAD))
-    standing = [
+    non_message_rows = [
         *ahead,
         *commit_regressions(fates),
         *intersections(fates),
@@ -170,7 +170,7 @@ def _findings(
         *skipped(fates),
     ]
     phantoms = [finding for finding in phantom_findings(fates) if finding.primary in judged]
-    return of_messages + phantoms + [finding for finding in standing if finding.primary in judged]
+    return of_messages + phantoms + [finding for finding in non_message_rows if finding.primary in judged]
 
 
 def _flags(findings: list[Finding]) -> dict[str, int]:

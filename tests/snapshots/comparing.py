@@ -79,11 +79,11 @@ def _unlike_breaks(
 
 
 def _taken(
-    left: list[Mapping[str, Any]], wanted: Mapping[str, Any], keys: Sequence[str]
+    left: list[Mapping[str, Any]], expected: Mapping[str, Any], keys: Sequence[str]
 ) -> Mapping[str, Any] | None:
     """Return the first of the breaks left that is like the wanted one in these keys, and take it out."""
     for place, one in enumerate(left):
-        if all(one[key] == wanted[key] for key in keys):
+        if all(one[key] == expected[key] for key in keys):
             return left.pop(place)
     return None
 

@@ -24,14 +24,14 @@ EVERYTHING = {"kind": "files", "format": "jsonl", "path": "unused-*.jsonl"}
 
 def contract_of(base_dir: Path, ledgers: Mapping[str, Mapping[str, Any]]) -> Contract:
     """A contract with these ledgers, and with whatever else a contract needs."""
-    wanted = {
+    document = {
         "version": 1,
         "pipeline": "orders",
         "guarantee": "at_least_once",
         "group": "loader",
         "ledgers": {"produced": {"source": EVERYTHING}, "delivered": {"source": EVERYTHING}, **ledgers},
     }
-    return Contract.model_validate_json(json.dumps(wanted)).located_in(base_dir)
+    return Contract.model_validate_json(json.dumps(document)).located_in(base_dir)
 
 
 def evidence_of(

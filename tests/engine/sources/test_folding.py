@@ -38,13 +38,13 @@ def _line(event: str, id_: str | None, second: int, **more: object) -> str:
 
 def _folded(spark: SparkSession, folder: Path, *lines: str, **spec: object) -> Evidence:
     (folder / "sent.jsonl").write_text("".join(lines))
-    wanted = {
+    described = {
         "source": jsonl("sent.jsonl"),
         "columns": COLUMNS,
         "coverage": "declared",
         "fold_by": ["message_id"],
     }
-    return evidence_of(spark, folder, "produced", **dict[str, Any](wanted | spec))
+    return evidence_of(spark, folder, "produced", **dict[str, Any](described | spec))
 
 
 def _seconds(found: Evidence) -> list[tuple[int | None, ...]]:

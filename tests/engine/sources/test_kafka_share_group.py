@@ -58,9 +58,9 @@ def _evidence(spark: SparkSession, folder: Path, ledger: str = "committed", **op
         "partitions": 1,
     }
     source = {**known, "taken_at": "2026-11-20T11:30:00Z", **options}
-    wanted = contract_of(folder, {}).model_dump(mode="json", exclude_unset=True)
-    wanted |= {"consumption": "queue", "ledgers": {**wanted["ledgers"], ledger: {"source": source}}}
-    contract = Contract.model_validate_json(json.dumps(wanted)).located_in(folder)
+    document = contract_of(folder, {}).model_dump(mode="json", exclude_unset=True)
+    document |= {"consumption": "queue", "ledgers": {**document["ledgers"], ledger: {"source": source}}}
+    contract = Contract.model_validate_json(json.dumps(document)).located_in(folder)
     return read_evidence(spark, contract, WINDOW, NOW)[Ledger(ledger)]
 
 

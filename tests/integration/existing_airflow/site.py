@@ -186,7 +186,7 @@ class Site:
             self.wait("the run to end", lambda: self.api.state(pipeline, run_id) in ("success", "failed"))
         return run_id, self.api.state(pipeline, run_id)
 
-    def told(self) -> str:
+    def output(self) -> str:
         """Return the seconds of each step as JSON."""
         return json.dumps(
             {"airflow": self.version, **{key: round(value) for key, value in self.seconds.items()}}

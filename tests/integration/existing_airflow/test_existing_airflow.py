@@ -90,7 +90,7 @@ def test_from_the_installation_to_the_page_of_a_window(site: Site) -> None:
         assert "LOST" in page
         assert "BROKEN" in site.page(links["Window"].removeprefix(site.address))
         assert "LOST" in site.page(links["Incident"].removeprefix(site.address))
-    print(site.told())
+    print(site.output())
 
 
 def _iso(moment: object) -> str:

@@ -96,10 +96,12 @@ def _play(
 
     alone: dict[tuple[str, ...], Play] = {(name,): _alone(fault) for name, fault in ALONE.items()}
     plays = {**TOGETHER, **alone}
-    wanted = [topics for topics in plays if not names or set(topics) & set(names)]
+    selected = [topics for topics in plays if not names or set(topics) & set(names)]
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        list(pool.map(lambda topics: play(topics, plays[topics]), [t for t in wanted if t != leaders.TOPICS]))
-    if leaders.TOPICS in wanted:
+        list(
+            pool.map(lambda topics: play(topics, plays[topics]), [t for t in selected if t != leaders.TOPICS])
+        )
+    if leaders.TOPICS in selected:
         play(leaders.TOPICS, leaders.dying_leaders)
     return cases, failures
 

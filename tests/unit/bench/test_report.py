@@ -28,11 +28,11 @@ def results(tmp_path: Path) -> Results:
     """One size, clean and with breaks; the clean window is fast enough, the other is not."""
     found = Results()
     for rate, ours in ((0.0, 1.25), (0.0001, 30.0)):
-        wanted = Dataset(1_000_000, rate, ("lost",), tmp_path)
-        found.add(wanted, "floor", result(1.0))
-        found.add(wanted, "tieout", result(ours, ANSWER))
-        found.add(wanted, "join", result(12.0, ANSWER))
-        found.add(wanted, "datacompy", result(None))
+        dataset = Dataset(1_000_000, rate, ("lost",), tmp_path)
+        found.add(dataset, "floor", result(1.0))
+        found.add(dataset, "tieout", result(ours, ANSWER))
+        found.add(dataset, "join", result(12.0, ANSWER))
+        found.add(dataset, "datacompy", result(None))
     return found
 
 
@@ -62,9 +62,9 @@ def test_few_messages_may_cost_more_than_many(tmp_path: Path) -> None:
     """What a run costs whatever it judges weighs more in them."""
     found = Results()
     for millions in (1, 10):
-        wanted = Dataset(millions * 1_000_000, 0.01, ("lost",), tmp_path)
-        found.add(wanted, "tieout", result(18.0, ANSWER))
-        found.add(wanted, "join", result(12.0, ANSWER))
+        dataset = Dataset(millions * 1_000_000, 0.01, ("lost",), tmp_path)
+        found.add(dataset, "tieout", result(18.0, ANSWER))
+        found.add(dataset, "join", result(12.0, ANSWER))
 
     assert "| 1; 2 up to 1 million | 1.50 reached | 1.50 **missed** |" in page(found, "6g")
 
@@ -86,8 +86,8 @@ def test_the_page_says_where_the_seconds_go(results: Results, tmp_path: Path) ->
 def test_the_page_says_what_is_moved(results: Results, tmp_path: Path) -> None:
     """In mebibytes; a run that told nothing of it has no column."""
     moved = {"shuffled": 3 << 20, "spilled": 0, "kernel_spilled": 5 << 20, "worker": 700 << 20}
-    wanted = Dataset(1_000_000, 0.0, ("lost",), tmp_path)
-    results.add(wanted, "tieout", replace(result(9.0, ANSWER), moved=moved))
+    dataset = Dataset(1_000_000, 0.0, ("lost",), tmp_path)
+    results.add(dataset, "tieout", replace(result(9.0, ANSWER), moved=moved))
     reported = page(results, "6g").splitlines()
 
     head = reported.index("| MiB | 1 million, 0 % |")
@@ -111,11 +111,11 @@ def test_the_table_has_ratios_to_the_scan_and_who_did_not_finish(results: Result
 def test_a_contender_that_counts_otherwise_is_named(results: Results, tmp_path: Path) -> None:
     """Counts are compared kind by kind; what a contender cannot tell apart is compared with the sum."""
     assert agreement_of(results) == []
-    wanted = Dataset(1_000_000, 0.0001, ("lost",), tmp_path)
-    results.add(wanted, "datacompy", result(5.0, {"lost": 2, "phantom_or_duplicated": 4}))
+    dataset = Dataset(1_000_000, 0.0001, ("lost",), tmp_path)
+    results.add(dataset, "datacompy", result(5.0, {"lost": 2, "phantom_or_duplicated": 4}))
     assert agreement_of(results) == []
 
-    results.add(wanted, "join", result(12.0, ANSWER | {"lost": 1}))
+    results.add(dataset, "join", result(12.0, ANSWER | {"lost": 1}))
 
     assert agreement_of(results) == ["1000000 rows, 0.01% broken: join finds 1 lost, Tieout 2"]
 

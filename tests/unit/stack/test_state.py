@@ -65,10 +65,10 @@ def test_the_same_home_gets_the_same_port(tmp_path: Path, monkeypatch: pytest.Mo
     assert services.chosen_port(Layout(tmp_path)) == services.chosen_port(Layout(tmp_path))
 
 
-@pytest.mark.parametrize("wanted", ["http", "0", "70000", "-1"])
-def test_what_is_no_port_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+@pytest.mark.parametrize("port", ["http", "0", "70000", "-1"])
+def test_what_is_no_port_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: str) -> None:
     """Before anything is started."""
-    monkeypatch.setenv("TIEOUT_PORT", wanted)
+    monkeypatch.setenv("TIEOUT_PORT", port)
 
     with pytest.raises(StackError, match="TIEOUT_PORT: expected a number"):
         services.chosen_port(Layout(tmp_path))

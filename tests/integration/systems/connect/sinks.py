@@ -93,7 +93,7 @@ def resumed_by_names(stage: Stage) -> list[Case]:
 
 
 def _kept(stage: Stage, source: Scene, folder: Path) -> Case:
-    behind = _standing("POSITION_DISAGREEMENT", 8, ["behind"])
+    behind = _commit_break("POSITION_DISAGREEMENT", 8, ["behind"])
     expected = Expected("KEPT", {"DELIVERED": 24, behind["class"]: 1}, [behind])
     ledgers = {**_files(folder), "mirrored": committed_of(stage.data, group_of(stage))}
     how = "files named by offsets, resume=names"
@@ -107,7 +107,7 @@ def _deleted(stage: Stage, source: Scene, folder: Path) -> Case:
     shutil.copytree(folder, rest)
     next(rest.glob("*+0000000008+*")).unlink()
     lost = [[0, offset, id_] for offset, id_ in source.records() if 8 <= offset < 12]
-    hole = _standing("COMMIT_GAP", 8)
+    hole = _commit_break("COMMIT_GAP", 8)
     breaks = [*breaks_of(lost, "LOST", "consumer"), hole]
     expected = Expected("BROKEN", {"DELIVERED": 20, "LOST": 4, hole["class"]: 1}, breaks)
     return stage.case(
@@ -159,7 +159,7 @@ def _by_group(stage: Stage, source: Scene, folder: Path, again: Sequence[Any]) -
 
 def _by_names(stage: Stage, source: Scene, folder: Path, again: Sequence[Any]) -> Case:
     """The names say that ranges intersect, and that all of it had been named before: not why it was written again."""
-    overlaps = [_standing("COMMIT_REGRESSION", offset) for offset in _OVERLAPS]
+    overlaps = [_commit_break("COMMIT_REGRESSION", offset) for offset in _OVERLAPS]
     classes = {"DELIVERED": 11, "OUTPUT_DUPLICATE": 12, "COMMIT_REGRESSION": len(overlaps)}
     expected = Expected("BROKEN", classes, [*breaks_of(again, *_TWICE), *overlaps])
     how = "the same, judged by the names alone"
@@ -191,7 +191,7 @@ def _files(folder: Path) -> dict[str, Any]:
     }
 
 
-def _standing(break_class: str, offset: int, flags: list[str] | None = None) -> dict[str, Any]:
+def _commit_break(break_class: str, offset: int, flags: list[str] | None = None) -> dict[str, Any]:
     """Return an expected break of positions, of no message."""
     place = breaks_of([[0, offset, None]], break_class, "offset store", flags=flags or [])
     return place[0]

@@ -119,7 +119,7 @@ class Broker:
         lines = [f"HTTP/1.1 {answer.status} {answer.reason}", *(f"{k}: {v}" for k, v in answer.getheaders())]
         return answer.status, "\r\n".join(lines), body
 
-    def told(self, method: str, path: str, body: object = None) -> None:
+    def administer(self, method: str, path: str, body: object = None) -> None:
         """Have the administration interface do something.
 
         Raises:
