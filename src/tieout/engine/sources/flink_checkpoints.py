@@ -29,7 +29,7 @@ from tieout.engine.sources.positions import (
 )
 from tieout.engine.sources.small_files import local_folder
 from tieout.engine.sources.source import Reading, Request
-from tieout.engine.systems.flink_checkpoint import OperatorState
+from tieout.engine.systems.flink_operators import NAMELESS, Operator
 from tieout.engine.systems.flink_states import SOURCE_STATE, SplitPosition, reads_kafka, split_position
 from tieout.engine.systems.json_texts import FormatError
 from tieout.errors import SourceError
@@ -142,24 +142,21 @@ def _not_retained(first: ReadCheckpoint) -> str:
 
 
 def _only_source(read: Iterable[ReadCheckpoint], request: Request) -> str | None:
-    """Return the uid or the name of the operator that reads Kafka, None if none does.
+    """Return the uid, the name or the id of the operator that reads Kafka, None if none does.
 
     Raises:
         SourceError: if several do.
     """
-    names = sorted(
-        {
-            state.uid or state.operator
-            for checkpoint in read
-            for state in checkpoint.states
-            if reads_kafka(state)
-        }
-    )
+    operators = {state.operator for checkpoint in read for state in checkpoint.states if reads_kafka(state)}
+    # Metadata before Flink 2.0 has ids only; later checkpoints of the same job have the names.
+    known = {operator.id: operator.key for operator in operators if not operator.is_nameless}
+    names = sorted({known.get(operator.id, operator.id) for operator in operators})
     if len(names) > 1:
         raise SourceError(
             f"{request.place}.source: expected the operator whose positions are meant, as {', '.join(names)} read Kafka"
         )
-    return names[0] if names else None
+    ids = {operator.id for operator in operators}
+    return ids.pop() if len(ids) == 1 < len(operators) else next(iter(names), None)
 
 
 def _positions(checkpoint: ReadCheckpoint, source: str | None) -> Iterator[Position]:
@@ -169,11 +166,15 @@ def _positions(checkpoint: ReadCheckpoint, source: str | None) -> Iterator[Posit
         FormatError: if the checkpoint has no such source, or its state cannot be read.
     """
     states = [
-        state for state in checkpoint.states if source in (state.uid, state.operator, _without_prefix(state))
+        state for state in checkpoint.states if source is not None and _is_called(state.operator, source)
     ]
     if not states:
         description = "that reads Kafka" if source is None else source
-        raise FormatError(f"expected an operator {description}, found none that keeps positions of a source")
+        is_nameless = any(state.operator.is_nameless for state in checkpoint.states)
+        raise FormatError(
+            f"expected an operator {description}, found none that keeps positions of a source"
+            f"{NAMELESS if is_nameless and source is not None else ''}"
+        )
     partitions: set[tuple[str, int]] = set()
     for state in states:
         for element in state.elements(SOURCE_STATE):
@@ -187,9 +188,9 @@ def _positions(checkpoint: ReadCheckpoint, source: str | None) -> Iterator[Posit
                 yield _position(checkpoint, split)
 
 
-def _without_prefix(state: OperatorState) -> str:
-    """Return the source's name as the job gives it, without Flink's prefix."""
-    return state.operator.removeprefix(_PREFIX)
+def _is_called(operator: Operator, source: str) -> bool:
+    """Return whether this is the source, named by uid, name or id, with or without Flink's prefix."""
+    return operator.is_called(source) or source == operator.name.removeprefix(_PREFIX)
 
 
 def _position(checkpoint: ReadCheckpoint, split: SplitPosition) -> Position:

@@ -164,16 +164,14 @@ def _checkpoint(
     if is_checkpoint and folder.name != f"chk-{metadata.number}":
         raise FormatError(f"expected checkpoint {folder.name.removeprefix('chk-')}, found {metadata.number}")
     keeping = {
-        (operator_state.operator, operator_state.uid)
-        for operator_state in metadata.states
-        if state in operator_state.offsets
+        operator_state.operator.id for operator_state in metadata.states if state in operator_state.offsets
     }
     states = []
     for operator_state in metadata.states:
-        if (operator_state.operator, operator_state.uid) in keeping:
+        if operator_state.operator.id in keeping:
             if state not in operator_state.offsets:
                 raise FormatError(
-                    _NO_STATE.format(state, operator_state.subtask, shown(operator_state.operator))
+                    _NO_STATE.format(state, operator_state.subtask, shown(operator_state.operator.label))
                 )
             states.append(
                 operator_state
@@ -193,7 +191,7 @@ def _loaded(
     files.append(file)
     if file.input.fault is not None:
         raise FormatError(
-            f"the state of the operator {shown(state.operator)} is in {file.input.name}: {file.input.fault}"
+            f"the state of the operator {shown(state.operator.label)} is in {file.input.name}: {file.input.fault}"
         )
     return replace(state, content=file.content, file=None)
 
