@@ -164,6 +164,48 @@ def test_two_jobs_that_ran_at_once_are_not_one(spark: SparkSession, checkpoints:
     )
 
 
+def test_the_times_of_a_copy_that_was_written_in_parallel_show_no_jobs_at_once(
+    spark: SparkSession, checkpoints: Path
+) -> None:
+    """They are later than the copy began; where they are kept, they are the job's own."""
+    write_checkpoint(checkpoints, 1, {0: 3}, _at(4), job=_ANOTHER)
+    write_checkpoint(checkpoints, 2, {0: 30}, _at(5), job=_ANOTHER)
+    taken_at = "2026-11-20T11:00:00Z"
+    assert _evidence(spark, checkpoints, taken_at=taken_at).coverage.is_sound
+
+    copied = datetime(2026, 11, 20, 11, 0, 1, tzinfo=UTC).timestamp()
+    for place, name in enumerate((f"{JOB}/chk-1", f"{_ANOTHER}/chk-1", f"{JOB}/chk-2", f"{_ANOTHER}/chk-2")):
+        os.utime(checkpoints / name / "_metadata", (copied + place, copied + place))
+    os.utime(checkpoints / JOB / "chk-3" / "_metadata", (copied + 5, copied + 5))
+
+    found = _evidence(spark, checkpoints, taken_at=taken_at)
+    assert found.coverage.is_sound, found.coverage.notes
+    assert len(rows_of(found, "committed_offset")) == 7
+    assert not _evidence(spark, checkpoints).coverage.is_sound
+
+
+def test_a_consumer_of_the_older_kind_is_a_fault_unless_another_source_is_named(
+    spark: SparkSession, checkpoints: Path
+) -> None:
+    """Its positions are in a state of another form, and would be missing without a word."""
+    states = {
+        SOURCE: {"SourceReaderState": [split("orders", 0, 20)]},
+        ("Source: refunds", "refunds"): {"topic-partition-offset-states": [b"kryo"]},
+    }
+    content = metadata(4, states, version=4)
+    written(checkpoints / JOB / "chk-4" / "_metadata", content, _at(4))
+
+    found = _evidence(spark, checkpoints)
+    assert not found.coverage.is_sound
+    assert any(
+        f"the operator {id_of_uid('refunds')} is a FlinkKafkaConsumer" in note
+        for note in found.coverage.notes
+    )
+    named = _evidence(spark, checkpoints, source="input")
+    assert named.coverage.is_sound
+    assert (20,) in rows_of(named, "committed_offset")
+
+
 def test_jobs_at_once_may_read_what_the_other_does_not(spark: SparkSession, checkpoints: Path) -> None:
     """A folder may be that of all jobs: theirs are the positions of other partitions."""
     at = _BEGAN + timedelta(minutes=2, seconds=30)

@@ -132,6 +132,22 @@ def test_transactions_of_earlier_versions_of_flink_are_read(
     assert any("Flink before 2.0 writes no names" in note for note in by_name.coverage.notes)
 
 
+def test_a_producer_of_the_older_kind_is_a_fault_unless_another_sink_is_named(
+    spark: SparkSession, prepared: Path
+) -> None:
+    """Its transactions are in a state of another form, and would be missing without a word."""
+    states = {
+        SINK: {COMMITTER_STATE: [committer(4, transaction(14, 0))]},
+        ("Sink: older", "older"): {"next-transactional-id-hint-v2": [b"kryo"]},
+    }
+    written(prepared / "checkpoints" / JOB / "chk-4" / "_metadata", metadata(4, states, version=4), _AT)
+
+    found = _evidence(spark, prepared)
+    assert not found.coverage.is_sound
+    assert any("is a FlinkKafkaProducer" in note for note in found.coverage.notes)
+    assert _evidence(spark, prepared, sink="output").coverage.is_sound
+
+
 def test_what_cannot_be_read_is_named_and_not_covered(spark: SparkSession, prepared: Path) -> None:
     """A checkpoint that is cut off, a torn log, a sink that no checkpoint has."""
     path = prepared / "checkpoints" / JOB / "chk-2" / "_metadata"

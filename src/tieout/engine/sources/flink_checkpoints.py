@@ -30,7 +30,13 @@ from tieout.engine.sources.positions import (
 from tieout.engine.sources.small_files import local_folder
 from tieout.engine.sources.source import Reading, Request
 from tieout.engine.systems.flink_operators import NAMELESS, Operator
-from tieout.engine.systems.flink_states import SOURCE_STATE, SplitPosition, reads_kafka, split_position
+from tieout.engine.systems.flink_states import (
+    OLDER_SOURCES,
+    SOURCE_STATE,
+    SplitPosition,
+    reads_kafka,
+    split_position,
+)
 from tieout.engine.systems.json_texts import FormatError
 from tieout.errors import SourceError
 
@@ -50,7 +56,13 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
     """
     require_position_ledger(spec.kind, request)
     folder = local_folder(request, spec.path)
-    checkpoints = checkpoints_in(folder, request.base_dir, SOURCE_STATE, has_own_times=spec.has_own_times)
+    checkpoints = checkpoints_in(
+        folder,
+        request.base_dir,
+        SOURCE_STATE,
+        refused={} if spec.source else OLDER_SOURCES,
+        has_own_times=spec.has_own_times,
+    )
     if not checkpoints.files:
         absent = checkpoints.faults or (
             f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata",
@@ -72,8 +84,7 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
             faults.append(f"{checkpoint.file.input.name}: {error}")
             continue
         read.append((checkpoint, positions))
-    # The times of a copy are those of copying, so they do not show concurrent jobs.
-    shared = {} if copied_in(checkpoints.read) is not None else _shared_partitions(read)
+    shared = {} if _has_times_of_copying(spec, checkpoints.read) else _shared_partitions(read)
     rows = [
         position_row(request, position, checkpoint.file.uri, place)
         for checkpoint, positions in read
@@ -81,6 +92,21 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
         if (position.topic, position.partition) not in shared
     ]
     return _reading(spec, request, checkpoints, rows, (*faults, *shared.values()))
+
+
+def _has_times_of_copying(spec: FlinkCheckpointsSource, read: Iterable[ReadCheckpoint]) -> bool:
+    """Return whether the files' times are those of copying, which do not show what ran at once.
+
+    So they are if one contradicts the order of a job's checkpoints, or all are later than the copy that the contract
+    names: what the job itself had written was there before.
+    """
+    read = list(read)
+    if copied_in(read) is not None:
+        return True
+    if not isinstance(spec.taken_at, datetime):
+        return False
+    times = [checkpoint.file.modified_at for checkpoint in read]
+    return all(time is not None and time > spec.taken_at for time in times)
 
 
 def _shared_partitions(read: Iterable[tuple[ReadCheckpoint, list[Position]]]) -> dict[tuple[str, int], str]:

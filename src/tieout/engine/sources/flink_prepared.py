@@ -29,6 +29,7 @@ from tieout.engine.systems.flink_checkpoint import OperatorState
 from tieout.engine.systems.flink_operators import NAMELESS, Operator
 from tieout.engine.systems.flink_states import (
     COMMITTER_STATE,
+    OLDER_SINKS,
     OtherStateError,
     PreparedTransaction,
     prepared_transactions,
@@ -50,7 +51,13 @@ def read(spec: FlinkPreparedSource, request: Request) -> Reading:
     if request.ledger is not Ledger.STAGED:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for {Ledger.STAGED} only")
     folder = local_folder(request, spec.path)
-    checkpoints = checkpoints_in(folder, request.base_dir, COMMITTER_STATE, has_own_times=spec.has_own_times)
+    checkpoints = checkpoints_in(
+        folder,
+        request.base_dir,
+        COMMITTER_STATE,
+        refused={} if spec.sink else OLDER_SINKS,
+        has_own_times=spec.has_own_times,
+    )
     log = LogSpec(spec.taken_time(request.now), None, None, CONTENT_COLUMNS)
     topic = for_ledger(segments_reading(request, spec.segments, spec.topic, log), request.ledger)
     faults, absent = checkpoints.faults, f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata"

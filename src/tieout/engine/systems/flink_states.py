@@ -8,7 +8,8 @@ A committer's state nests three structures, each with a version of its own:
 | later ones of 1.19 and 1.20  | 1          | 1       | three counts after the requests to commit           |
 | 2.0 to 2.2                   | 1          | 2       | two counts after the requests to commit             |
 
-Source: `KafkaPartitionSplitSerializer` and `KafkaCommittableSerializer`, the same in flink-connector-kafka 3.0 to 5.0;
+Source: `KafkaPartitionSplitSerializer` and `KafkaCommittableSerializer`, the same in flink-connector-kafka 3.0 to 5.0,
+`FlinkKafkaConsumerBase` and `FlinkKafkaProducer` of 3.0 to 3.4;
 `SimpleVersionedSerialization` and `CommittableCollectorSerializer` of Apache Flink 1.18 to 2.2.
 """
 
@@ -25,6 +26,15 @@ from tieout.engine.systems.json_texts import FormatError
 
 SOURCE_STATE: Final = "SourceReaderState"
 COMMITTER_STATE: Final = "streaming_committer_raw_states"
+OLDER_SOURCES: Final = {
+    "topic-partition-offset-states": "is a FlinkKafkaConsumer, whose positions are not read; use a KafkaSource, or "
+    "name the one that is meant in source"
+}
+OLDER_SINKS: Final = dict.fromkeys(
+    ("next-transactional-id-hint", "next-transactional-id-hint-v2"),
+    "is a FlinkKafkaProducer, whose transactions are not read; use a KafkaSink, or name the one that is meant in sink",
+)
+"""States of what flink-connector-kafka had before version 4, and why a checkpoint with one is not read."""
 _SPLIT_VERSION: Final = 0
 _COLLECTOR_MAGIC: Final = bytes.fromhex("b91f252c")
 _COLLECTOR, _REQUEST, _COMMITTABLE = 2, 0, 1
