@@ -1,4 +1,4 @@
-"""Files of metadata as Flink 1.18 to 2.2 write them; what Flink itself wrote is in tests/flink_files."""
+"""Files of metadata as Flink 1.18 to 2.3 write them; what Flink itself wrote is in tests/flink_files."""
 
 from __future__ import annotations
 

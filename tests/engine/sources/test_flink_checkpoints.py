@@ -356,7 +356,7 @@ def test_of_several_sources_the_contract_names_one(spark: SparkSession, checkpoi
 def test_each_version_of_the_metadata_has_the_same_positions(
     spark: SparkSession, tmp_path: Path, version: int
 ) -> None:
-    """As Flink 1.18 to 2.2 write them; the source is named by its uid or its id in all of them."""
+    """As Flink 1.18 to 2.3 write them; the source is named by its uid or its id in all of them."""
     folder = tmp_path / "checkpoints"
     for number, offset in enumerate((5, 9), start=1):
         write_checkpoint(folder, number, {0: offset}, _at(number), version=version)

@@ -154,9 +154,7 @@ def _read(
             faults.append(f"{file.input.name}: {file.input.fault}")
             continue
         try:
-            metadata = checkpoint_in(file.content)
-            _require_none_of(metadata, refused)
-            read.append(_checkpoint(folder, file, metadata, base_dir, state, files))
+            read.append(_checkpoint(folder, file, base_dir, state, files, refused=refused))
         except FormatError as error:
             faults.append(f"{file.input.name}: {error}")
     return sorted(read, key=_order), [replace(file, content=b"") for file in files], faults
@@ -169,9 +167,17 @@ def _require_none_of(metadata: Checkpoint, refused: Mapping[str, str]) -> None:
 
 
 def _checkpoint(
-    folder: Path, file: SmallFile, metadata: Checkpoint, base_dir: Path, state: str, files: list[SmallFile]
+    folder: Path,
+    file: SmallFile,
+    base_dir: Path,
+    state: str,
+    files: list[SmallFile],
+    *,
+    refused: Mapping[str, str],
 ) -> ReadCheckpoint:
     """Return the checkpoint of the metadata; separate files of states are added to `files`."""
+    metadata = checkpoint_in(file.content)
+    _require_none_of(metadata, refused)
     is_checkpoint = _CHECKPOINT.fullmatch(folder.name) is not None
     if is_checkpoint and folder.name != f"chk-{metadata.number}":
         raise FormatError(f"expected checkpoint {folder.name.removeprefix('chk-')}, found {metadata.number}")

@@ -8,10 +8,10 @@ the end is checked, which shows whether the file is complete.
 |---------|---------------|---------------------------------------------------|
 | 4       | 1.18 to 1.20  | operators have an id only, no name and no uid     |
 | 5       | 2.0           |                                                   |
-| 6       | 2.1, 2.2      | the form of channel states, which are not read    |
+| 6       | 2.1 to 2.3    | the form of channel states, which are not read    |
 
 Source: `Checkpoints`, `MetadataV2V3SerializerBase` and `MetadataV3Serializer` to `MetadataV6Serializer` of Apache Flink
-1.18 to 2.2 (flink-runtime).
+1.18 to 2.3 (flink-runtime).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def checkpoint_in(content: bytes) -> Checkpoint:
     version = data.signed(4)
     if not OLDEST_VERSION <= version <= NEWEST_VERSION:
         raise FormatError(
-            f"expected version {OLDEST_VERSION} to {NEWEST_VERSION} of a checkpoint's metadata, as Flink 1.18 to 2.2 "
+            f"expected version {OLDEST_VERSION} to {NEWEST_VERSION} of a checkpoint's metadata, as Flink 1.18 to 2.3 "
             f"write it, found version {version}"
         )
     number = data.number(8)

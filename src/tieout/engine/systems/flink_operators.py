@@ -2,7 +2,7 @@
 
 Metadata before Flink 2.0 contains the id only. A uid from the contract still finds the operator, by its hash.
 
-Source: `StreamGraphHasherV2` of Apache Flink 1.18 to 2.2 (`murmur3_128` of the uid, seed 0); MurmurHash3_x64_128 of the
+Source: `StreamGraphHasherV2` of Apache Flink 1.18 to 2.3 (`murmur3_128` of the uid, seed 0); MurmurHash3_x64_128 of the
 public reference implementation by Austin Appleby.
 """
 

@@ -6,11 +6,11 @@ A committer's state nests three structures, each with a version of its own:
 |------------------------------|------------|---------|-----------------------------------------------------|
 | 1.18, 1.19.0, 1.20.0         | 0          | 0       | no count of subtasks, no number of the subtask      |
 | later ones of 1.19 and 1.20  | 1          | 1       | three counts after the requests to commit           |
-| 2.0 to 2.2                   | 1          | 2       | two counts after the requests to commit             |
+| 2.0 to 2.3                   | 1          | 2       | two counts after the requests to commit             |
 
 Source: `KafkaPartitionSplitSerializer` and `KafkaCommittableSerializer`, the same in flink-connector-kafka 3.0 to 5.0,
 `FlinkKafkaConsumerBase` and `FlinkKafkaProducer` of 3.0 to 3.4;
-`SimpleVersionedSerialization` and `CommittableCollectorSerializer` of Apache Flink 1.18 to 2.2.
+`SimpleVersionedSerialization` and `CommittableCollectorSerializer` of Apache Flink 1.18 to 2.3.
 """
 
 from __future__ import annotations
