@@ -26,6 +26,7 @@ from tieout.contracts.drafting import Draft
 from tieout.engine.reading import read_evidence
 from tieout.engine.sampling import sample
 from tieout.engine.system_samples import positions_sample
+from tieout.engine.systems.flink_operators import id_of_uid
 from tieout.errors import SourceError
 from tieout.model import Guarantee, Identity, Ledger, Window
 
@@ -153,6 +154,12 @@ def test_a_job_s_checkpoints_are_found_by_their_metadata(tmp_path: Path) -> None
     assert found.options == (("source", "Source: refunds"),)
     assert found.warnings == ("other operators read Kafka as well: input",)
 
+    flink_written(path, metadata(2, states, version=4), _START + timedelta(minutes=1))
+    found = sample(str(tmp_path / "checkpoints"), "--committed", Ledger.COMMITTED)
+    first, other = sorted(map(id_of_uid, ("input", "Source: refunds")))
+    assert found.options == (("source", first),)
+    assert found.warnings == (f"other operators read Kafka as well: {other}",)
+
 
 def test_batches_of_trident_are_found_in_a_server_s_log(tmp_path: Path) -> None:
     """By the names of their streams: of several the first is named."""
@@ -190,7 +197,7 @@ def _job_without_kafka(folder: Path) -> Path:
 
 
 def _older_job(folder: Path) -> Path:
-    flink_written(folder / "c" / JOB / "chk-1" / "_metadata", metadata(1, {}, version=4), _START)
+    flink_written(folder / "c" / JOB / "chk-1" / "_metadata", metadata(1, {}, version=3), _START)
     return folder / "c"
 
 

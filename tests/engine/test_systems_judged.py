@@ -77,17 +77,22 @@ def _source(folder: Path) -> dict[str, Any]:
     return {"delivered": delivered, "committed": {"source": positions}}
 
 
-def _job(folder: Path) -> dict[str, Any]:
+def _job(folder: Path, version: int = 6) -> dict[str, Any]:
     """A Flink job's two checkpoints, and the folder of its file sink with a file in progress."""
     for number, offset in ((1, 3), (2, 6)):
         at = BEGAN + timedelta(minutes=10 * number)
-        write_flink_checkpoint(folder / "checkpoints", number, {0: offset}, at)
+        write_flink_checkpoint(folder / "checkpoints", number, {0: offset}, at, version=version)
     written(folder / "out" / "part-0.json", _rows(*range(6)))
     written(folder / "out" / ".part-1.json.inprogress.0a1b", _rows(5))
     positions = {"kind": "flink_checkpoints", "path": "checkpoints", "taken_at": "now"}
     output = {"kind": "files", "format": "jsonl", "path": "out"}
     delivered = {"source": output, "columns": {"outcome": "'ok'"}, "coverage": "declared"}
     return {"delivered": delivered, "committed": {"source": positions}}
+
+
+def _older_job(folder: Path) -> dict[str, Any]:
+    """The same of Flink 1.20, whose metadata has no names."""
+    return _job(folder, version=4)
 
 
 def _stream(folder: Path) -> dict[str, Any]:
@@ -152,9 +157,11 @@ def _verdict(spark: SparkSession, folder: Path, made: Callable[[Path], dict[str,
         (_source, _cut("connect.offsets")),
         (_source, _gone("connect.offsets")),
         (_job, _cut(f"checkpoints/{JOB}/chk-1/_metadata")),
-        (_job, _content(f"checkpoints/{JOB}/chk-2/_metadata", metadata(2, {}, version=5))),
+        (_job, _content(f"checkpoints/{JOB}/chk-2/_metadata", metadata(2, {}, version=7))),
         (_job, _gone(f"checkpoints/{JOB}/chk-1")),
         (_job, _gone("checkpoints")),
+        (_older_job, _cut(f"checkpoints/{JOB}/chk-1/_metadata")),
+        (_older_job, _gone(f"checkpoints/{JOB}/chk-1")),
         (_stream, _gone("zookeeper/log.1")),
         (_stream, _gone("zookeeper")),
         (_stream, _content("zookeeper/log.1", log((), version=3))),
@@ -184,7 +191,7 @@ def test_damaged_evidence_is_never_kept(
     assert found["verdict"] == "UNKNOWN", (found["verdict"], found["reasons"])
 
 
-@pytest.mark.parametrize("made", [_spark, _sink, _source, _job, _stream])
+@pytest.mark.parametrize("made", [_spark, _sink, _source, _job, _older_job, _stream])
 def test_whole_evidence_is_kept(
     spark: SparkSession, tmp_path: Path, made: Callable[[Path], dict[str, Any]]
 ) -> None:

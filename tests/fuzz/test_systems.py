@@ -69,9 +69,17 @@ _MAP = serialised_map(
     (b'["src",{"filename":"/in"}]', b'{"position":30}'), (b'["src",{"filename":"/old"}]', None)
 )
 _NAME = b"orders+0+0000000005+0000000009.json"
-_COMMITTER = committer(3, transaction(11, 0), transaction(12, 1))
-_METADATA = metadata(
-    3, {SOURCE: {SOURCE_STATE: [split("orders", 0, 20)]}, SINK: {COMMITTER_STATE: [_COMMITTER]}}
+_COMMITTERS = tuple(
+    committer(3, transaction(11, 0), transaction(12, 1), versions=versions)
+    for versions in ((0, 0), (1, 1), (1, 2))
+)
+_METADATA = tuple(
+    metadata(
+        3,
+        {SOURCE: {SOURCE_STATE: [split("orders", 0, 20)]}, SINK: {COMMITTER_STATE: [element]}},
+        version=version,
+    )
+    for version, element in zip((4, 5, 6), _COMMITTERS, strict=True)
 )
 _ANSWERS = tuple(
     (ANSWERS / path).read_bytes()
@@ -160,7 +168,8 @@ def _read_position(chance: random.Random, _: Path) -> None:
 
 
 def _read_metadata(chance: random.Random, _: Path) -> None:
-    content = changed_bytes(_METADATA, chance) if chance.random() < 0.8 else _METADATA
+    content = chance.choice(_METADATA)
+    content = changed_bytes(content, chance) if chance.random() < 0.8 else content
     for state in checkpoint_in(content).states:
         for element in state.elements(SOURCE_STATE):
             split_position(element)
@@ -169,7 +178,7 @@ def _read_metadata(chance: random.Random, _: Path) -> None:
 
 
 def _read_committer(chance: random.Random, _: Path) -> None:
-    prepared_transactions(changed_bytes(_COMMITTER, chance))
+    prepared_transactions(changed_bytes(chance.choice(_COMMITTERS), chance))
 
 
 def _read_answer(chance: random.Random, folder: Path) -> None:

@@ -95,7 +95,7 @@ def flink_sample(text: str, place: str, files: Sequence[Path]) -> LedgerSample:
         states = checkpoint_in(_content(files[0], place, text)).states
     except FormatError as error:
         raise SourceError(f"{place} {text}: {files[0].parent.name} cannot be read: {error}") from None
-    names = sorted({state.uid or state.operator for state in states if reads_kafka(state)})
+    names = sorted({state.operator.key for state in states if reads_kafka(state)})
     if not names:
         raise SourceError(
             f"{place} {text}: expected an operator that reads Kafka in {files[0].parent.name}, found none"

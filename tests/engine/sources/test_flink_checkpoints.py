@@ -18,6 +18,7 @@ from tieout.contracts import FlinkCheckpointsSource
 from tieout.engine.evidence import Evidence
 from tieout.engine.sources.flink_checkpoints import read
 from tieout.engine.sources.source import Request
+from tieout.engine.systems.flink_operators import id_of_uid
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -163,6 +164,48 @@ def test_two_jobs_that_ran_at_once_are_not_one(spark: SparkSession, checkpoints:
     )
 
 
+def test_the_times_of_a_copy_that_was_written_in_parallel_show_no_jobs_at_once(
+    spark: SparkSession, checkpoints: Path
+) -> None:
+    """They are later than the copy began; where they are kept, they are the job's own."""
+    write_checkpoint(checkpoints, 1, {0: 3}, _at(4), job=_ANOTHER)
+    write_checkpoint(checkpoints, 2, {0: 30}, _at(5), job=_ANOTHER)
+    taken_at = "2026-11-20T11:00:00Z"
+    assert _evidence(spark, checkpoints, taken_at=taken_at).coverage.is_sound
+
+    copied = datetime(2026, 11, 20, 11, 0, 1, tzinfo=UTC).timestamp()
+    for place, name in enumerate((f"{JOB}/chk-1", f"{_ANOTHER}/chk-1", f"{JOB}/chk-2", f"{_ANOTHER}/chk-2")):
+        os.utime(checkpoints / name / "_metadata", (copied + place, copied + place))
+    os.utime(checkpoints / JOB / "chk-3" / "_metadata", (copied + 5, copied + 5))
+
+    found = _evidence(spark, checkpoints, taken_at=taken_at)
+    assert found.coverage.is_sound, found.coverage.notes
+    assert len(rows_of(found, "committed_offset")) == 7
+    assert not _evidence(spark, checkpoints).coverage.is_sound
+
+
+def test_a_consumer_of_the_older_kind_is_a_fault_unless_another_source_is_named(
+    spark: SparkSession, checkpoints: Path
+) -> None:
+    """Its positions are in a state of another form, and would be missing without a word."""
+    states = {
+        SOURCE: {"SourceReaderState": [split("orders", 0, 20)]},
+        ("Source: refunds", "refunds"): {"topic-partition-offset-states": [b"kryo"]},
+    }
+    content = metadata(4, states, version=4)
+    written(checkpoints / JOB / "chk-4" / "_metadata", content, _at(4))
+
+    found = _evidence(spark, checkpoints)
+    assert not found.coverage.is_sound
+    assert any(
+        f"the operator {id_of_uid('refunds')} is a FlinkKafkaConsumer" in note
+        for note in found.coverage.notes
+    )
+    named = _evidence(spark, checkpoints, source="input")
+    assert named.coverage.is_sound
+    assert (20,) in rows_of(named, "committed_offset")
+
+
 def test_jobs_at_once_may_read_what_the_other_does_not(spark: SparkSession, checkpoints: Path) -> None:
     """A folder may be that of all jobs: theirs are the positions of other partitions."""
     at = _BEGAN + timedelta(minutes=2, seconds=30)
@@ -218,7 +261,7 @@ def _cut(path: Path) -> None:
 
 
 def _another_version(path: Path) -> None:
-    path.write_bytes(metadata(2, {}, version=5))
+    path.write_bytes(metadata(2, {}, version=7))
 
 
 def _without_source(path: Path) -> None:
@@ -264,7 +307,7 @@ def _folder(path: Path) -> None:
     ("damage", "reason"),
     [
         (_cut, "properties are not whole"),
-        (_another_version, "found version 5"),
+        (_another_version, "found version 7"),
         (_without_source, "found none that keeps positions"),
         (_another_number, "expected checkpoint 2, found 3"),
         (_twice, "orders-0 twice"),
@@ -307,6 +350,72 @@ def test_of_several_sources_the_contract_names_one(spark: SparkSession, checkpoi
     assert rows_of(_evidence(spark, checkpoints, source="refunds"), "committed_offset") == [(7,)]
     assert not _evidence(spark, checkpoints, source="files").coverage.is_sound
     assert not _evidence(spark, checkpoints, source="elsewhere").coverage.is_sound
+
+
+@pytest.mark.parametrize("version", [4, 5, 6])
+def test_each_version_of_the_metadata_has_the_same_positions(
+    spark: SparkSession, tmp_path: Path, version: int
+) -> None:
+    """As Flink 1.18 to 2.3 write them; the source is named by its uid or its id in all of them."""
+    folder = tmp_path / "checkpoints"
+    for number, offset in enumerate((5, 9), start=1):
+        write_checkpoint(folder, number, {0: offset}, _at(number), version=version)
+
+    for named in ({}, {"source": "input"}, {"source": id_of_uid("input")}):
+        found = _evidence(spark, folder, **named)
+        assert found.coverage.is_sound
+        assert rows_of(found, "topic", "partition", "committed_offset") == [
+            ("orders", 0, 5),
+            ("orders", 0, 9),
+        ]
+    by_name = _evidence(spark, folder, source="Source: input")
+    assert by_name.coverage.is_sound == (version > 4)
+    assert version > 4 or any("Flink before 2.0 writes no names" in note for note in by_name.coverage.notes)
+
+
+def test_a_job_of_which_flink_was_upgraded_has_one_source(spark: SparkSession, checkpoints: Path) -> None:
+    """Its older checkpoints know the operator by its id, the newer ones by its name as well."""
+    write_checkpoint(checkpoints, 1, {0: 5, 1: -2}, _at(1), version=4)
+    write_checkpoint(checkpoints, 2, {0: 9, 1: 2}, _at(2), version=5)
+
+    found = _evidence(spark, checkpoints)
+
+    assert found.coverage.is_sound
+    assert rows_of(found, "committed_offset") == [(12,), (2,), (4,), (5,), (9,)]
+
+
+def test_of_several_sources_without_names_the_ids_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    """A uid from the contract finds its operator all the same; the other one's partitions are not read."""
+    states = {
+        SOURCE: {"SourceReaderState": [split("orders", 0, 20)]},
+        ("Source: refunds", "refunds"): {"SourceReaderState": [split("refunds", 0, 7)]},
+    }
+    content = metadata(1, states, version=4)
+    written(tmp_path / "checkpoints" / JOB / "chk-1" / "_metadata", content, _at(1))
+
+    ids = ", ".join(sorted(map(id_of_uid, ("input", "refunds"))))
+    with pytest.raises(SourceError, match=f"{ids} read Kafka"):
+        _evidence(spark, tmp_path / "checkpoints")
+    found = _evidence(spark, tmp_path / "checkpoints", source="refunds")
+    assert found.coverage.is_sound
+    assert rows_of(found, "topic", "committed_offset") == [("refunds", 7)]
+
+
+@pytest.mark.parametrize(
+    "version", ["1.18/savepoint", "1.20/savepoint", "1.20/files", "2.0/savepoint", "2.0/files"]
+)
+def test_what_earlier_versions_of_flink_wrote_is_read(
+    spark: SparkSession, tmp_path: Path, version: str
+) -> None:
+    """Savepoints, and a checkpoint with its states in files beside it."""
+    recorded = Path(__file__).resolve().parents[2] / "flink_files" / version
+    shutil.copytree(recorded, tmp_path / "checkpoints")
+
+    found = _evidence(spark, tmp_path / "checkpoints", source="input")
+
+    name = f"f{version.replace('.', '').replace('/', '-')}-in"
+    expected = 20 if version.endswith("files") else 30
+    assert (found.coverage.unparsed, rows_of(found, "topic", "committed_offset")) == (0, [(name, expected)])
 
 
 @pytest.mark.parametrize("made", ["", "checkpoints", f"checkpoints/{JOB}/chk-1"])

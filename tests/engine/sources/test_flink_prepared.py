@@ -13,6 +13,8 @@ from tests.engine.sources.flink import JOB, SINK, committer, metadata, transacti
 from tests.kafka_batches import batch, marker, record
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.systems.flink_operators import id_of_uid
+from tieout.engine.systems.flink_states import COMMITTER_STATE
 from tieout.errors import SourceError
 
 _AT = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -109,6 +111,41 @@ def test_another_kind_of_sink_is_passed_over_unless_it_is_named(spark: SparkSess
     named = _evidence(spark, prepared, sink="files")
     assert not named.coverage.is_sound
     assert any("another sink's state" in note for note in named.coverage.notes)
+
+
+@pytest.mark.parametrize("versions", [(0, 0), (1, 1)])
+def test_transactions_of_earlier_versions_of_flink_are_read(
+    spark: SparkSession, prepared: Path, versions: tuple[int, int]
+) -> None:
+    """Their metadata has no names: the sink is found by its uid, with or without Flink's prefix, and by its id."""
+    for number, producer in enumerate((11, 12, 13), start=1):
+        states = {SINK: {COMMITTER_STATE: [committer(number, transaction(producer, 0), versions=versions)]}}
+        path = prepared / "checkpoints" / JOB / f"chk-{number}" / "_metadata"
+        written(path, metadata(number, states, version=4), _AT)
+
+    for named in ({}, *({"sink": sink} for sink in ("output", "Sink Committer: output", id_of_uid(SINK[1])))):
+        found = _evidence(spark, prepared, **named)
+        assert found.coverage.is_sound
+        assert len(rows_of(found, "message_id")) == 6
+    by_name = _evidence(spark, prepared, sink="output: Committer")
+    assert not by_name.coverage.is_sound
+    assert any("Flink before 2.0 writes no names" in note for note in by_name.coverage.notes)
+
+
+def test_a_producer_of_the_older_kind_is_a_fault_unless_another_sink_is_named(
+    spark: SparkSession, prepared: Path
+) -> None:
+    """Its transactions are in a state of another form, and would be missing without a word."""
+    states = {
+        SINK: {COMMITTER_STATE: [committer(4, transaction(14, 0))]},
+        ("Sink: older", "older"): {"next-transactional-id-hint-v2": [b"kryo"]},
+    }
+    written(prepared / "checkpoints" / JOB / "chk-4" / "_metadata", metadata(4, states, version=4), _AT)
+
+    found = _evidence(spark, prepared)
+    assert not found.coverage.is_sound
+    assert any("is a FlinkKafkaProducer" in note for note in found.coverage.notes)
+    assert _evidence(spark, prepared, sink="output").coverage.is_sound
 
 
 def test_what_cannot_be_read_is_named_and_not_covered(spark: SparkSession, prepared: Path) -> None:

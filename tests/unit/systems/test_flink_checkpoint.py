@@ -9,6 +9,7 @@ import pytest
 from tests.engine.sources.flink import SINK, SOURCE, committer, metadata, split, transaction
 
 from tieout.engine.systems.flink_checkpoint import Checkpoint, checkpoint_in
+from tieout.engine.systems.flink_operators import Operator, id_of_uid
 from tieout.engine.systems.flink_states import (
     COMMITTER_STATE,
     SOURCE_STATE,
@@ -52,7 +53,7 @@ def test_a_savepoint_of_flink_is_read() -> None:
     found = checkpoint_in(_recorded("savepoint"))
 
     assert found.number == 2
-    assert [(state.operator, state.uid, state.subtask) for state in found.states] == [
+    assert [(state.operator.name, state.operator.uid, state.subtask) for state in found.states] == [
         ("output: Committer", "Sink Committer: output", 0),
         ("Source: input", "input", 0),
         ("output: Writer", "output", 0),
@@ -60,6 +61,41 @@ def test_a_savepoint_of_flink_is_read() -> None:
     assert _positions(found) == [SplitPosition("fx-plain-in", 0, 20)]
     ((checkpoint, name),) = [(one.checkpoint, one.transactional_id) for one in _prepared(found)]
     assert (checkpoint, name) == (2, "fx-plain-0-2")
+
+
+@pytest.mark.parametrize(
+    ("version", "names"),
+    [
+        ("1.18", [("", ""), ("", "")]),
+        ("1.20", [("", ""), ("", "")]),
+        ("2.0", [SINK, SOURCE]),
+        ("2.1", [SINK, SOURCE]),
+    ],
+)
+def test_savepoints_of_earlier_versions_of_flink_are_read(version: str, names: list[tuple[str, str]]) -> None:
+    """Up to Flink 1.20 the metadata has no names: an operator is known by its id, which is a hash of its uid."""
+    found = checkpoint_in(_recorded(f"{version}/savepoint"))
+    topic = f"f{version.replace('.', '')}-savepoint"
+
+    assert found.number == 2
+    assert [(state.operator.name, state.operator.uid) for state in found.states[:2]] == names
+    assert [state.operator.id for state in found.states] == [
+        id_of_uid(uid) for uid in ("Sink Committer: output", "input", "output")
+    ]
+    assert _positions(found) == [SplitPosition(f"{topic}-in", 0, 30)]
+    ((checkpoint, name),) = [(one.checkpoint, one.transactional_id) for one in _prepared(found)]
+    assert (checkpoint, name) == (2, f"{topic}-0-2")
+
+
+@pytest.mark.parametrize("uid", ["", "input", "Sink Committer: output", "a" * 15, "b" * 16, "c" * 33, "für"])
+def test_an_operator_is_found_by_its_uid_where_the_metadata_has_no_names(uid: str) -> None:
+    """Not by its name, which is not in the id."""
+    operator = Operator(id_of_uid(uid))
+
+    assert operator.is_called(uid)
+    assert operator.is_called(operator.id)
+    assert not operator.is_called(f"Source: {uid}")
+    assert (operator.label, operator.key) == (operator.id, operator.id)
 
 
 def test_keyed_state_is_passed_over_in_both_forms() -> None:
@@ -76,6 +112,9 @@ def test_a_state_in_a_file_beside_it_has_that_file_s_name() -> None:
 
     assert len(files) == 3
     assert all(file and "/" not in file for file in files)
+    for version in ("1.20", "2.0"):
+        of_version = checkpoint_in(_recorded(f"{version}/files")).states
+        assert len({state.file for state in of_version}) == 3
     assert checkpoint_in(metadata(3, _STATES, file="x")).states[0].file == "x"
 
 
@@ -106,8 +145,8 @@ def test_what_is_not_read_is_refused_with_what_to_set(name: str, reason: str) ->
     [
         (b"", "cut off at byte 0"),
         (b"v1\n{}", "expected the metadata of a Flink checkpoint"),
-        (metadata(3, _STATES, version=5), "version 6 .* found version 5"),
-        (metadata(3, _STATES, version=7), "version 6 .* found version 7"),
+        (metadata(3, _STATES, version=3), "version 4 to 6 .* found version 3"),
+        (metadata(3, _STATES, version=7), "version 4 to 6 .* found version 7"),
         (metadata(-3, _STATES), "a number from 0 on"),
         (metadata(3, _STATES, rest=b"\x0e" + bytes(9)), r"of a form that is not read \(kind 14\)"),
         (metadata(3, _STATES, rest=bytes(2) + b"\0\0\0\1" + bytes(4)), "unaligned"),
@@ -120,7 +159,10 @@ def test_another_file_is_refused_with_its_reason(content: bytes, reason: str) ->
         checkpoint_in(content)
 
 
-@pytest.mark.parametrize("name", ["savepoint", "rocksdb", "files"])
+@pytest.mark.parametrize(
+    "name",
+    ["savepoint", "rocksdb", "files", "1.18/savepoint", "1.20/savepoint", "1.20/files", "2.0/savepoint"],
+)
 def test_a_file_is_refused_wherever_it_is_cut_off(name: str) -> None:
     """Also within the checkpoint's properties, which are not read."""
     content = _recorded(name)
@@ -175,6 +217,10 @@ def test_a_position_of_another_form_is_refused(element: bytes, reason: str) -> N
         (committer(3, transaction(-1, 0)), "another sink's state"),
         (committer(3, transaction(11, -1)), "another sink's state"),
         (committer(3, b"part-0"), "another sink's state"),
+        (committer(3, versions=(2, 2)), "checkpoint of version 0 or 1, found version 2"),
+        (committer(3, versions=(1, 3)), "subtask of version 1 or 2, found version 3"),
+        (committer(3, versions=(0, 1)), "subtask of version 0, found version 1"),
+        (committer(3, versions=(1, 0)), "subtask of version 1 or 2, found version 0"),
     ],
 )
 def test_what_a_committer_does_not_write_is_refused(element: bytes, reason: str) -> None:
@@ -186,5 +232,7 @@ def test_what_a_committer_does_not_write_is_refused(element: bytes, reason: str)
 def test_a_committer_without_transactions_has_prepared_nothing() -> None:
     """As under at-least-once; several are told one by one."""
     assert prepared_transactions(committer(3)) == []
-    found = prepared_transactions(committer(3, transaction(11, 0), transaction(12, 1, "out-1-1")))
-    assert [(one.checkpoint, one.producer_id, one.epoch) for one in found] == [(3, 11, 0), (3, 12, 1)]
+    for versions in ((0, 0), (1, 1), (1, 2)):
+        element = committer(3, transaction(11, 0), transaction(12, 1, "out-1-1"), versions=versions)
+        found = prepared_transactions(element)
+        assert [(one.checkpoint, one.producer_id, one.epoch) for one in found] == [(3, 11, 0), (3, 12, 1)]

@@ -29,8 +29,14 @@ from tieout.engine.sources.positions import (
 )
 from tieout.engine.sources.small_files import local_folder
 from tieout.engine.sources.source import Reading, Request
-from tieout.engine.systems.flink_checkpoint import OperatorState
-from tieout.engine.systems.flink_states import SOURCE_STATE, SplitPosition, reads_kafka, split_position
+from tieout.engine.systems.flink_operators import NAMELESS, Operator
+from tieout.engine.systems.flink_states import (
+    OLDER_SOURCES,
+    SOURCE_STATE,
+    SplitPosition,
+    reads_kafka,
+    split_position,
+)
 from tieout.engine.systems.json_texts import FormatError
 from tieout.errors import SourceError
 
@@ -50,7 +56,13 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
     """
     require_position_ledger(spec.kind, request)
     folder = local_folder(request, spec.path)
-    checkpoints = checkpoints_in(folder, request.base_dir, SOURCE_STATE, has_own_times=spec.has_own_times)
+    checkpoints = checkpoints_in(
+        folder,
+        request.base_dir,
+        SOURCE_STATE,
+        refused={} if spec.source else OLDER_SOURCES,
+        has_own_times=spec.has_own_times,
+    )
     if not checkpoints.files:
         absent = checkpoints.faults or (
             f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata",
@@ -72,8 +84,7 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
             faults.append(f"{checkpoint.file.input.name}: {error}")
             continue
         read.append((checkpoint, positions))
-    # The times of a copy are those of copying, so they do not show concurrent jobs.
-    shared = {} if copied_in(checkpoints.read) is not None else _shared_partitions(read)
+    shared = {} if _has_times_of_copying(spec, checkpoints.read) else _shared_partitions(read)
     rows = [
         position_row(request, position, checkpoint.file.uri, place)
         for checkpoint, positions in read
@@ -81,6 +92,21 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
         if (position.topic, position.partition) not in shared
     ]
     return _reading(spec, request, checkpoints, rows, (*faults, *shared.values()))
+
+
+def _has_times_of_copying(spec: FlinkCheckpointsSource, read: Iterable[ReadCheckpoint]) -> bool:
+    """Return whether the files' times are those of copying, which do not show what ran at once.
+
+    So they are if one contradicts the order of a job's checkpoints, or all are later than the copy that the contract
+    names: what the job itself had written was there before.
+    """
+    read = list(read)
+    if copied_in(read) is not None:
+        return True
+    if not isinstance(spec.taken_at, datetime):
+        return False
+    times = [checkpoint.file.modified_at for checkpoint in read]
+    return all(time is not None and time > spec.taken_at for time in times)
 
 
 def _shared_partitions(read: Iterable[tuple[ReadCheckpoint, list[Position]]]) -> dict[tuple[str, int], str]:
@@ -142,24 +168,21 @@ def _not_retained(first: ReadCheckpoint) -> str:
 
 
 def _only_source(read: Iterable[ReadCheckpoint], request: Request) -> str | None:
-    """Return the uid or the name of the operator that reads Kafka, None if none does.
+    """Return the uid, the name or the id of the operator that reads Kafka, None if none does.
 
     Raises:
         SourceError: if several do.
     """
-    names = sorted(
-        {
-            state.uid or state.operator
-            for checkpoint in read
-            for state in checkpoint.states
-            if reads_kafka(state)
-        }
-    )
+    operators = {state.operator for checkpoint in read for state in checkpoint.states if reads_kafka(state)}
+    # Metadata before Flink 2.0 has ids only; later checkpoints of the same job have the names.
+    known = {operator.id: operator.key for operator in operators if not operator.is_nameless}
+    names = sorted({known.get(operator.id, operator.id) for operator in operators})
     if len(names) > 1:
         raise SourceError(
             f"{request.place}.source: expected the operator whose positions are meant, as {', '.join(names)} read Kafka"
         )
-    return names[0] if names else None
+    ids = {operator.id for operator in operators}
+    return ids.pop() if len(ids) == 1 < len(operators) else next(iter(names), None)
 
 
 def _positions(checkpoint: ReadCheckpoint, source: str | None) -> Iterator[Position]:
@@ -169,11 +192,15 @@ def _positions(checkpoint: ReadCheckpoint, source: str | None) -> Iterator[Posit
         FormatError: if the checkpoint has no such source, or its state cannot be read.
     """
     states = [
-        state for state in checkpoint.states if source in (state.uid, state.operator, _without_prefix(state))
+        state for state in checkpoint.states if source is not None and _is_called(state.operator, source)
     ]
     if not states:
         description = "that reads Kafka" if source is None else source
-        raise FormatError(f"expected an operator {description}, found none that keeps positions of a source")
+        is_nameless = any(state.operator.is_nameless for state in checkpoint.states)
+        raise FormatError(
+            f"expected an operator {description}, found none that keeps positions of a source"
+            f"{NAMELESS if is_nameless and source is not None else ''}"
+        )
     partitions: set[tuple[str, int]] = set()
     for state in states:
         for element in state.elements(SOURCE_STATE):
@@ -187,9 +214,9 @@ def _positions(checkpoint: ReadCheckpoint, source: str | None) -> Iterator[Posit
                 yield _position(checkpoint, split)
 
 
-def _without_prefix(state: OperatorState) -> str:
-    """Return the source's name as the job gives it, without Flink's prefix."""
-    return state.operator.removeprefix(_PREFIX)
+def _is_called(operator: Operator, source: str) -> bool:
+    """Return whether this is the source, named by uid, name or id, with or without Flink's prefix."""
+    return operator.is_called(source) or source == operator.name.removeprefix(_PREFIX)
 
 
 def _position(checkpoint: ReadCheckpoint, split: SplitPosition) -> Position:

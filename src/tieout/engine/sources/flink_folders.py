@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, pairwise
@@ -19,7 +19,7 @@ from typing import Final
 from tieout.engine.limits import shown
 from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.small_files import MOST_BYTES, SmallFile, small_file
-from tieout.engine.systems.flink_checkpoint import OperatorState, checkpoint_in
+from tieout.engine.systems.flink_checkpoint import Checkpoint, OperatorState, checkpoint_in
 from tieout.engine.systems.json_texts import FormatError
 
 _METADATA: Final = "_metadata"
@@ -77,12 +77,17 @@ class Checkpoints:
     begins: ReadCheckpoint | None
 
 
-def checkpoints_in(folder: Path, base_dir: Path, state: str, *, has_own_times: bool) -> Checkpoints:
-    """Return the checkpoints below the folder, each with the states of the operators that have one of this name."""
+def checkpoints_in(
+    folder: Path, base_dir: Path, state: str, *, refused: Mapping[str, str], has_own_times: bool
+) -> Checkpoints:
+    """Return the checkpoints below the folder, each with the states of the operators that have one of this name.
+
+    A checkpoint with a state in `refused` is a fault, for the reason given there.
+    """
     for _ in range(_TRIES):
         folders, incomplete, unseen = _listed(folder, base_dir)
         try:
-            read, files, faults = _read(folders[:_MOST_CHECKPOINTS], base_dir, state)
+            read, files, faults = _read(folders[:_MOST_CHECKPOINTS], base_dir, state, refused)
         except FileNotFoundError:
             continue
         break
@@ -129,7 +134,7 @@ def _listed(folder: Path, base_dir: Path) -> tuple[list[Path], list[Path], list[
 
 
 def _read(
-    folders: Iterable[Path], base_dir: Path, state: str
+    folders: Iterable[Path], base_dir: Path, state: str, refused: Mapping[str, str]
 ) -> tuple[list[ReadCheckpoint], list[SmallFile], list[str]]:
     """Return the checkpoints in order of time and number, all files that were read, and their faults.
 
@@ -149,31 +154,42 @@ def _read(
             faults.append(f"{file.input.name}: {file.input.fault}")
             continue
         try:
-            read.append(_checkpoint(folder, file, base_dir, state, files))
+            read.append(_checkpoint(folder, file, base_dir, state, files, refused=refused))
         except FormatError as error:
             faults.append(f"{file.input.name}: {error}")
     return sorted(read, key=_order), [replace(file, content=b"") for file in files], faults
 
 
+def _require_none_of(metadata: Checkpoint, refused: Mapping[str, str]) -> None:
+    for operator_state in metadata.states:
+        for name in operator_state.offsets.keys() & refused.keys():
+            raise FormatError(f"the operator {shown(operator_state.operator.label)} {refused[name]}")
+
+
 def _checkpoint(
-    folder: Path, file: SmallFile, base_dir: Path, state: str, files: list[SmallFile]
+    folder: Path,
+    file: SmallFile,
+    base_dir: Path,
+    state: str,
+    files: list[SmallFile],
+    *,
+    refused: Mapping[str, str],
 ) -> ReadCheckpoint:
     """Return the checkpoint of the metadata; separate files of states are added to `files`."""
     metadata = checkpoint_in(file.content)
+    _require_none_of(metadata, refused)
     is_checkpoint = _CHECKPOINT.fullmatch(folder.name) is not None
     if is_checkpoint and folder.name != f"chk-{metadata.number}":
         raise FormatError(f"expected checkpoint {folder.name.removeprefix('chk-')}, found {metadata.number}")
     keeping = {
-        (operator_state.operator, operator_state.uid)
-        for operator_state in metadata.states
-        if state in operator_state.offsets
+        operator_state.operator.id for operator_state in metadata.states if state in operator_state.offsets
     }
     states = []
     for operator_state in metadata.states:
-        if (operator_state.operator, operator_state.uid) in keeping:
+        if operator_state.operator.id in keeping:
             if state not in operator_state.offsets:
                 raise FormatError(
-                    _NO_STATE.format(state, operator_state.subtask, shown(operator_state.operator))
+                    _NO_STATE.format(state, operator_state.subtask, shown(operator_state.operator.label))
                 )
             states.append(
                 operator_state
@@ -193,7 +209,7 @@ def _loaded(
     files.append(file)
     if file.input.fault is not None:
         raise FormatError(
-            f"the state of the operator {shown(state.operator)} is in {file.input.name}: {file.input.fault}"
+            f"the state of the operator {shown(state.operator.label)} is in {file.input.name}: {file.input.fault}"
         )
     return replace(state, content=file.content, file=None)
 

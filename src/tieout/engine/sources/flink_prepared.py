@@ -26,8 +26,10 @@ from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.small_files import local_folder
 from tieout.engine.sources.source import FAULT, Reading, Request
 from tieout.engine.systems.flink_checkpoint import OperatorState
+from tieout.engine.systems.flink_operators import NAMELESS, Operator
 from tieout.engine.systems.flink_states import (
     COMMITTER_STATE,
+    OLDER_SINKS,
     OtherStateError,
     PreparedTransaction,
     prepared_transactions,
@@ -49,7 +51,13 @@ def read(spec: FlinkPreparedSource, request: Request) -> Reading:
     if request.ledger is not Ledger.STAGED:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for {Ledger.STAGED} only")
     folder = local_folder(request, spec.path)
-    checkpoints = checkpoints_in(folder, request.base_dir, COMMITTER_STATE, has_own_times=spec.has_own_times)
+    checkpoints = checkpoints_in(
+        folder,
+        request.base_dir,
+        COMMITTER_STATE,
+        refused={} if spec.sink else OLDER_SINKS,
+        has_own_times=spec.has_own_times,
+    )
     log = LogSpec(spec.taken_time(request.now), None, None, CONTENT_COLUMNS)
     topic = for_ledger(segments_reading(request, spec.segments, spec.topic, log), request.ledger)
     faults, absent = checkpoints.faults, f"{spec.path}: no checkpoint of a Flink job, a folder with _metadata"
@@ -89,10 +97,12 @@ def _prepared(
     faults: list[str] = []
     other_sinks: set[str] = set()
     for checkpoint in read:
-        states = [state for state in checkpoint.states if sink is None or sink in _names(state)]
+        states = [state for state in checkpoint.states if sink is None or _is_of(state.operator, sink)]
         if sink is not None and not states:
+            is_nameless = any(state.operator.is_nameless for state in checkpoint.states)
             faults.append(
                 f"{checkpoint.file.input.name}: expected a sink {sink}, found none that prepares anything"
+                f"{NAMELESS if is_nameless else ''}"
             )
         for state in states:
             try:
@@ -101,7 +111,7 @@ def _prepared(
             except OtherStateError as error:
                 if sink is None:
                     other_sinks.add(
-                        f"{shown(state.operator)} prepares something else than Kafka's transactions, passed over"
+                        f"{shown(state.operator.label)} prepares something else than Kafka's transactions, passed over"
                     )
                 else:
                     faults.append(f"{checkpoint.file.input.name}: {error}")
@@ -115,11 +125,12 @@ def _of_state(state: OperatorState) -> Iterator[PreparedTransaction]:
         yield from prepared_transactions(element)
 
 
-def _names(state: OperatorState) -> tuple[str, ...]:
-    """Return the possible names of the sink: its uid or name, with or without Flink's additions."""
+def _is_of(committer: Operator, sink: str) -> bool:
+    """Return whether this is the committer of the sink, named by uid, name or id, with or without Flink's additions."""
     return (
-        *(state.uid, state.uid.removeprefix(_UID_PREFIX)),
-        *(state.operator, state.operator.removesuffix(_NAME_SUFFIX)),
+        committer.is_called(sink)
+        or committer.is_called(f"{_UID_PREFIX}{sink}")
+        or sink == committer.name.removesuffix(_NAME_SUFFIX)
     )
 
 

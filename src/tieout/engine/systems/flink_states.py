@@ -1,12 +1,21 @@
 """Parses the operator states of Flink's Kafka connector: positions, and prepared transactions of sinks.
 
-Source: `KafkaPartitionSplitSerializer` and `KafkaCommittableSerializer` of flink-connector-kafka 5.0;
-`SimpleVersionedSerialization` and `CommittableCollectorSerializer` of Apache Flink 2.2.
+A committer's state nests three structures, each with a version of its own:
+
+| Flink                        | Checkpoint | Subtask | Difference                                          |
+|------------------------------|------------|---------|-----------------------------------------------------|
+| 1.18, 1.19.0, 1.20.0         | 0          | 0       | no count of subtasks, no number of the subtask      |
+| later ones of 1.19 and 1.20  | 1          | 1       | three counts after the requests to commit           |
+| 2.0 to 2.3                   | 1          | 2       | two counts after the requests to commit             |
+
+Source: `KafkaPartitionSplitSerializer` and `KafkaCommittableSerializer`, the same in flink-connector-kafka 3.0 to 5.0,
+`FlinkKafkaConsumerBase` and `FlinkKafkaProducer` of 3.0 to 3.4;
+`SimpleVersionedSerialization` and `CommittableCollectorSerializer` of Apache Flink 1.18 to 2.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,10 +26,21 @@ from tieout.engine.systems.json_texts import FormatError
 
 SOURCE_STATE: Final = "SourceReaderState"
 COMMITTER_STATE: Final = "streaming_committer_raw_states"
+OLDER_SOURCES: Final = {
+    "topic-partition-offset-states": "is a FlinkKafkaConsumer, whose positions are not read; use a KafkaSource, or "
+    "name the one that is meant in source"
+}
+OLDER_SINKS: Final = dict.fromkeys(
+    ("next-transactional-id-hint", "next-transactional-id-hint-v2"),
+    "is a FlinkKafkaProducer, whose transactions are not read; use a KafkaSink, or name the one that is meant in sink",
+)
+"""States of what flink-connector-kafka had before version 4, and why a checkpoint with one is not read."""
 _SPLIT_VERSION: Final = 0
 _COLLECTOR_MAGIC: Final = bytes.fromhex("b91f252c")
-_COLLECTOR, _CHECKPOINT, _SUBTASK, _REQUEST, _COMMITTABLE = 2, 1, 2, 0, 1
-"""The versions of the nested structures in a committer's state."""
+_COLLECTOR, _REQUEST, _COMMITTABLE = 2, 0, 1
+_SUBTASKS_OF: Final = {0: (0,), 1: (1, 2)}
+"""The versions of a committer's subtask by that of its checkpoint."""
+_FIRST_WITH_NUMBERS, _FIRST_WITH_TWO_COUNTS = 1, 2
 _OTHER_SINK: Final = "expected a transaction of a Kafka sink, found another sink's state"
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _MOST_NAME: Final = 249
@@ -89,25 +109,29 @@ def prepared_transactions(element: bytes) -> list[PreparedTransaction]:
     _require_end(whole)
     if data.taken(len(_COLLECTOR_MAGIC)) != _COLLECTOR_MAGIC:
         raise FormatError("expected the state of a sink's committer, found another beginning")
+    version = _version(data, tuple(_SUBTASKS_OF), "a committer's checkpoint")
     transactions = [
-        prepared
-        for checkpoint in _list(data, _CHECKPOINT, "a committer's checkpoint")
-        for prepared in _of_checkpoint(checkpoint)
+        prepared for checkpoint in _list(data) for prepared in _of_checkpoint(checkpoint, version)
     ]
     _require_end(data)
     return transactions
 
 
-def _of_checkpoint(data: DataInput) -> Iterator[PreparedTransaction]:
+def _of_checkpoint(data: DataInput, checkpoint_version: int) -> Iterator[PreparedTransaction]:
     number = data.number(8)
-    data.taken(4)  # how many subtasks the sink has
-    for subtask in _list(data, _SUBTASK, "a committer's subtask"):
-        subtask.taken(4)
-        for request in _list(subtask, _REQUEST, "a request to commit"):
+    if checkpoint_version >= _FIRST_WITH_NUMBERS:
+        data.taken(4)  # how many subtasks the sink has
+    version = _version(data, _SUBTASKS_OF[checkpoint_version], "a committer's subtask")
+    for subtask in _list(data):
+        if version >= _FIRST_WITH_NUMBERS:
+            subtask.taken(4)
+        _version(subtask, (_REQUEST,), "a request to commit")
+        for request in _list(subtask):
             yield _committable(request, number)
             request.taken(4 + 4)  # how often it was tried, and how that went
             _require_end(request)
-        subtask.taken(4 + 4)  # how many there are, and how many failed
+        # How many there are, how many were passed on (up to Flink 1.20), and how many failed.
+        subtask.taken(4 * (2 if version >= _FIRST_WITH_TWO_COUNTS else 3))
         _require_end(subtask)
     _require_end(data)
 
@@ -134,17 +158,21 @@ def _committable(request: DataInput, checkpoint: int) -> PreparedTransaction:
 
 def _versioned(data: DataInput, version: int, subject: str) -> DataInput:
     """Return the data that follows its version and length."""
-    found_version = data.signed(4)
-    if found_version != version:
-        raise FormatError(f"expected {subject} of version {version}, found version {found_version}")
+    _version(data, (version,), subject)
     return DataInput(data.taken(data.number(4)))
 
 
-def _list(data: DataInput, version: int, subject: str) -> Iterator[DataInput]:
-    """Yield the elements of a list that follows one version for all of them."""
+def _version(data: DataInput, versions: Collection[int], subject: str) -> int:
+    """Return the next version, which must be one of these."""
     found_version = data.signed(4)
-    if found_version != version:
-        raise FormatError(f"expected {subject} of version {version}, found version {found_version}")
+    if found_version not in versions:
+        expected = " or ".join(map(str, versions))
+        raise FormatError(f"expected {subject} of version {expected}, found version {found_version}")
+    return found_version
+
+
+def _list(data: DataInput) -> Iterator[DataInput]:
+    """Yield the elements of a list, each with its length; the version of all of them comes before it."""
     for _ in range(data.number(4)):
         yield DataInput(data.taken(data.number(4)))
 
