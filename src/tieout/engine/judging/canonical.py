@@ -33,7 +33,7 @@ _HANDED: Final = {"processed_at": "TIMESTAMP", "delivery_sequence": "BIGINT", "c
 
 CLEAN_COLUMNS: Final[dict[str, dict[str, str]]] = {
     "clean_counts": {**_PLACE, "sent": "BIGINT", "seen": "BIGINT"},
-    "clean_latencies": {"micros": "DECIMAL(38,0)", "latency_micros": "BIGINT", "longest": "BIGINT"},
+    "clean_latencies": {"micros": "DECIMAL(38,0)", "took": "BIGINT", "longest": "BIGINT"},
     "clean_positions": {
         **_PLACE,
         "is_below_start": "BOOLEAN",

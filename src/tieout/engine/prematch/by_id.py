@@ -285,7 +285,7 @@ def _sums(clean: DataFrame, places: DataFrame) -> Sums:
             F.max(latency).alias("longest"),
         )
     )
-    sampled_latencies = latencies.select("micros", F.col("one").alias("latency_micros"), "longest")
+    sampled_latencies = latencies.select("micros", F.col("one").alias("took"), "longest")
     return Sums(counts, materialised(sampled_latencies), share)
 
 

@@ -223,13 +223,15 @@ def _counts(compared: Compared, scan: BucketScan | None, scanned: DataFrame | No
 
 
 def _latencies(compared: Compared, scan: BucketScan | None, scanned: DataFrame | None) -> DataFrame:
-    """Return per bucket the summed latency of its clean messages, `micros`, and one of them, `latency_micros`."""
+    """Return per bucket the summed latency of its clean messages, `micros`, and one of them, `took`."""
     whole = _untouched(compared.together.filter("owned > 0"), scan)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
     micros = F.try_subtract("seen_micros", "done_micros").cast("decimal(38,0)").alias("micros")
-    known = whole.select(micros, (millis * 1000).alias("latency_micros"))
+    known = whole.select(micros, (millis * 1000).alias("took"))
     if scanned is not None:
-        known = known.unionByName(scanned.filter("sent > 0").select("micros", "latency_micros"))
+        known = known.unionByName(
+            scanned.filter("sent > 0").select("micros", F.col("latency_micros").alias("took"))
+        )
     return known.withColumn("longest", F.lit(None).cast("bigint"))
 
 

@@ -13,6 +13,6 @@ SELECT micros, micros AS longest, 1::BIGINT AS messages,
 FROM remaining
 WHERE micros IS NOT NULL
 UNION ALL BY NAME
-SELECT micros, longest, latency_micros AS sampled_micros FROM clean_latencies
+SELECT micros, longest, took AS sampled_micros FROM clean_latencies
 UNION ALL BY NAME
 SELECT sent AS messages FROM clean_counts;
