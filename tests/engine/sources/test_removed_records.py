@@ -41,7 +41,9 @@ def _write(folder: Path, *batches: bytes, start: int = 0) -> None:
 
 def _batch(offset: int, minutes: int, *deltas: int, last: int | None = None) -> bytes:
     """A batch with a record at each of these distances from its first offset, a minute apart."""
-    records = [record(b"{}", delta=delta, delta_ms=60_000 * delta) for delta in deltas]
+    records = [
+        record(b'{"id": "m%d"}' % (offset + delta), delta=delta, delta_ms=60_000 * delta) for delta in deltas
+    ]
     return batch(records, base_offset=offset, last_delta=last, first_ms=_MILLIS + 60_000 * minutes)
 
 
