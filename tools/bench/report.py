@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -143,15 +143,17 @@ def _reached(results: Results) -> Iterator[str]:
         yield f"| {target.words} | {target.limit} | " + " | ".join(cells) + " |"
 
 
+def _heading(first: str, datasets: Collection[tuple[int, float]]) -> Iterator[str]:
+    """Yield the head of a table with a column for each size and share."""
+    columns = (f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in datasets)
+    yield f"| {first} | " + " | ".join(columns) + " |"
+    yield "|---" * (1 + len(datasets)) + "|"
+
+
 def _steps(results: Results) -> Iterator[str]:
     """Yield the table of Tieout's steps, a column for each size and share."""
     by_dataset = {at: steps for at in results.datasets() if (steps := results.of(*at, TIEOUT).get("steps"))}
-    yield (
-        "| step | "
-        + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in by_dataset)
-        + " |"
-    )
-    yield "|---" * (1 + len(by_dataset)) + "|"
+    yield from _heading("step", by_dataset)
     for name in dict.fromkeys(name for steps in by_dataset.values() for name in steps if name != "start"):
         cells = [f"{steps[name]:.1f}" if name in steps else "" for steps in by_dataset.values()]
         yield f"| {name} | " + " | ".join(cells) + " |"
@@ -168,12 +170,7 @@ _MOVED: Final = {
 def _moved(results: Results) -> Iterator[str]:
     """Yield the table of the bytes that Tieout's runs moved and held, a column for each size and share."""
     by_dataset = {at: moved for at in results.datasets() if (moved := results.of(*at, TIEOUT).get("moved"))}
-    yield (
-        "| MiB | "
-        + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in by_dataset)
-        + " |"
-    )
-    yield "|---" * (1 + len(by_dataset)) + "|"
+    yield from _heading("MiB", by_dataset)
     for name, title in _MOVED.items():
         yield (
             f"| {title} | " + " | ".join(f"{moved[name] / 2**20:.0f}" for moved in by_dataset.values()) + " |"

@@ -38,7 +38,7 @@ COMPARED_LEDGERS: Final = (*SIDES, Ledger.LOG)
 
 @dataclass(frozen=True)
 class Compared:
-    """The buckets of a window, each side's and both together, and the counts that the same scan latency_micros.
+    """The buckets of a window, each side's and both together, and the counts from the same scan.
 
     `together` has one row per bucket. `is_dirty`: the sides differ, a position occurs twice or a row is not plain.
     `is_unclear`: only times are in question, as a message may be late, delivered before it was sent, or of another

@@ -33,10 +33,18 @@ def rotated_copies(files: Sequence[Input], *, has_header: bool) -> tuple[tuple[s
         (copy.path, f"{whole.name} begins with the lines of {copy.name}")
         for members in logs.values()
         if len(members) > 1
-        # In the order of their texts, a beginning comes right before what begins so.
-        for one, other in pairwise(sorted(members, key=lambda file: (_head(file), file.size)))
+        for one, other in _alike_at_head(members)
         for copy, whole in _beginning(one, other, 2 if has_header else 1)
     )
+
+
+def _alike_at_head(members: Sequence[Input]) -> Iterator[tuple[Input, Input]]:
+    """Yield the pairs of files of one log of which one may begin with the other: all else is not read through."""
+    heads = [(_head(file), file.size, file) for file in members]
+    # In the order of their texts, a beginning comes right before what begins so.
+    for (head, _, one), (longer, _, other) in pairwise(sorted(heads, key=lambda known: known[:2])):
+        if longer.startswith(head):
+            yield one, other
 
 
 def _head(file: Input) -> bytes:

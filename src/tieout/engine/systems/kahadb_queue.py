@@ -22,8 +22,8 @@ EXPIRED: Final = "EXPIRED"
 POISON: Final = "POISON"
 REMOVED: Final = "REMOVED"
 """The reason of a message that the broker removed by itself, or for an operator."""
-_MOST_OTHERS: Final = 20
 MAYBE_EXPIRED: Final = "EXPIRED or REMOVED"
+_MOST_OTHERS: Final = 20
 
 
 @dataclass(frozen=True)
