@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire jars engines test snapshots mutate fuzz check types audit requirements requirements-airflow record faults systems score bench pages install install-dev
+.PHONY: help demo up down fire jars engines test snapshots mutate fuzz check types unit audit requirements requirements-airflow record faults systems score bench pages install install-dev
 
 # An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -53,7 +53,9 @@ $(JARS)/.fetched: $(PINNED_JARS)/pom.xml $(PINNED_JARS)/checksums.txt
 	@mv $(JARS).new $(JARS)
 	@touch $@
 
-engines: $(ENGINES:%=.tieout/engines/%/.fetched) ## Fetch the engines whose faults are played (needs Maven)
+# Fetching is mostly waiting for one small file after another, so several engines are fetched at a time.
+engines: ## Fetch the engines whose faults are played (needs Maven)
+	@$(MAKE) --no-print-directory --jobs 4 $(ENGINES:%=.tieout/engines/%/.fetched)
 
 .tieout/engines/%/.fetched: requirements/engines/%/pom.xml requirements/engines/%/checksums.txt
 	@command -v mvn >/dev/null || { echo "make engines needs Maven, found none: install it (Debian: apt install maven)"; exit 2; }
@@ -84,8 +86,11 @@ fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on p
 check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
-	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target types unit
 	@$(BIN)/lint-imports
+
+# For `check`, which checks types at the same time.
+unit: install-dev
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile tests/unit
 
 types: install-dev ## Check the types of everything

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import monotonic
+from time import process_time
 
 import pytest
 from tests.unit.linting.contracts import contract, lint
@@ -263,8 +263,8 @@ def test_a_value_that_no_version_takes_is_none_in_a_version_that_there_is_not() 
 @pytest.mark.parametrize("line", ["long={}", "{}a=1"])
 def test_a_long_word_takes_no_long_time(tmp_path: Path, line: str, word: str) -> None:
     """Every name and value is looked at, and the work grows with its length, not with the square of it."""
-    begins = monotonic()
+    begins = process_time()
     found = lint(tmp_path, "producer", "p.properties", f"acks=1\n{line.format(word * 30_000)}\n")
 
     assert found["producer_acks"].value == "1"
-    assert monotonic() - begins < 2
+    assert process_time() - begins < 2
