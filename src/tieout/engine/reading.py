@@ -19,6 +19,7 @@ from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
+from tieout.engine.reading_order import in_reading_order
 from tieout.engine.rows_not_judged import notes_on_left_out_rows, notes_on_other_groups
 from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
@@ -80,7 +81,7 @@ def read_evidence(
         SourceError: where a source cannot be read as the contract describes it.
         ConnectionNotFoundError: where it names a connection that is not defined.
     """
-    return {ledger: opened.kept() for ledger, opened in open_ledgers(spark, contract, window, now).items()}
+    return kept_evidence(open_ledgers(spark, contract, window, now))
 
 
 def open_ledgers(
@@ -93,7 +94,20 @@ def open_ledgers(
     session_settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.timeParserPolicy": "CORRECTED"}
     for name, value in (session_settings | {AS_NUMBERS: "true"} | FOR_EVIDENCE).items():
         spark.conf.set(name, value)
-    return {ledger: _opened(spark, contract, window, now, ledger) for ledger in contract.ledgers}
+    opened = {
+        ledger: _opened(spark, contract, window, now, ledger) for ledger in in_reading_order(contract.ledgers)
+    }
+    return {ledger: opened[ledger] for ledger in contract.ledgers}
+
+
+def kept_evidence(opened: Mapping[Ledger, OpenLedger]) -> dict[Ledger, Evidence]:
+    """Return the evidence of opened ledgers, read once and materialised.
+
+    Raises:
+        SourceError: where an expression of the contract fails on a row.
+    """
+    evidence = {ledger: opened[ledger].kept() for ledger in in_reading_order(opened)}
+    return {ledger: evidence[ledger] for ledger in opened}
 
 
 def _opened(

@@ -17,7 +17,7 @@ from tieout.contracts import Contract, position_form
 from tieout.engine.judging.breaks import BREAKS_KEPT, Breaks, proven
 from tieout.engine.judging.task import JudgingInput, judged_by
 from tieout.engine.prematch.prematching import prematched
-from tieout.engine.reading import open_ledgers
+from tieout.engine.reading import kept_evidence, open_ledgers
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.statement.counts import Numbers, identity_errors
@@ -62,7 +62,7 @@ def reconcile(
     opened = open_ledgers(spark, contract, window, now)
     scope = prematched(contract, window, opened, progress) if contract.match == "auto" else None
     if scope is None:
-        scope = Scope(contract, window, {ledger: known.kept() for ledger, known in opened.items()})
+        scope = Scope(contract, window, kept_evidence(opened))
     with suited_to(spark, is_small=not scope.is_large, rows=scope.row_count):
         return reconciled(scope, run_id=run_id, now=now, progress=progress)
 

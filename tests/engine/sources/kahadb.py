@@ -86,6 +86,16 @@ def started() -> bytes:
     return _command(0, _field(1, b"LOADED Thu Nov 20 10:00:00 UTC 2026"))
 
 
+def deleted(queue: str = "orders") -> bytes:
+    """Return the record of a queue's deletion."""
+    return _command(6, _field(1, _varint(8) + _varint(0) + _field(2, queue.encode())))
+
+
+def rewritten(file: int) -> bytes:
+    """Return the first record of a file with copies of another file's acknowledgements."""
+    return _command(16, _varint(8) + _varint(file) + _varint(16) + _varint(2))
+
+
 def write(folder: Path, number: int, content: bytes, at: datetime | None = None) -> Path:
     """Write a file of the journal, last changed at that time."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.sources.builders import NOW
-from tests.engine.sources.kahadb import END, added, batch, ended, journal, removed, started, write
+from tests.engine.sources.kahadb import (
+    END,
+    added,
+    batch,
+    deleted,
+    ended,
+    journal,
+    removed,
+    rewritten,
+    started,
+    write,
+)
 
 from tieout.contracts import Contract, KahaDbSource
 from tieout.engine.reconciling import reconcile
@@ -268,9 +279,26 @@ def _retried_and_lost(folder: Path) -> None:
     _unprocessed(folder)
 
 
+def _retried_and_queued(folder: Path) -> None:
+    """Park a message and put it back; the broker then copies the acknowledgement by which it was parked."""
+    parked = added(3), added(3, "ActiveMQ.DLQ", original="orders"), removed(3, kind=1)
+    again = removed(3, "ActiveMQ.DLQ", kind=2, consumer=None), added(3)
+    write(folder / "store", 2, journal(added(2), removed(2), *parked), _WRITTEN)
+    write(folder / "store", 3, journal(*again), _WRITTEN)
+    write(folder / "store", 4, journal(rewritten(2), removed(2), removed(3, kind=1)), _WRITTEN)
+    _unprocessed(folder)
+
+
+def _deleted_with_the_queue(folder: Path) -> None:
+    write(folder / "store", 2, journal(added(2), removed(2), added(3), deleted(), deleted()), _WRITTEN)
+    _unprocessed(folder)
+
+
 @pytest.mark.parametrize(
     ("strike", "verdict", "classes"),
     [
+        (_retried_and_queued, "PENDING", {"DELIVERED": 3, "LOG_DUPLICATE": 1}),
+        (_deleted_with_the_queue, "BROKEN", {"DELIVERED": 3, "LOST": 1}),
         (_kept, "KEPT", {"DELIVERED": 4}),
         (_retried_and_lost, "BROKEN", {"DELIVERED": 3, "LOST": 1}),
         (_unprocessed, "BROKEN", {"DELIVERED": 3, "LOST": 1}),

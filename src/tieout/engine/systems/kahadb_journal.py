@@ -23,7 +23,7 @@ _BATCH: Final = struct.Struct(">11siq")
 _MAGIC: Final = b"WRITE BATCH"
 _END: Final = b"-qMa"
 _USER, _CONTROL = 1, 2
-_TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK = 0, 1, 2, 4, 5
+_TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK, _REMOVE_QUEUE, _REWRITTEN = 0, 1, 2, 4, 5, 6, 16
 _STARTED: Final = "LOADED"
 _QUEUE: Final = 0
 LOCAL: Final = "local:"
@@ -72,7 +72,19 @@ class Started:
     """A start of the broker: it rolls back open transactions of connections."""
 
 
-Entry = Added | Removed | Ended | Started
+@dataclass(frozen=True)
+class Deleted:
+    """A queue that was deleted with all its messages; it may be created again."""
+
+    queue: str
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The start of a file whose entries the broker copied from an older file, so that it may delete that one."""
+
+
+Entry = Added | Removed | Ended | Started | Deleted | Rewritten
 
 
 @dataclass(frozen=True)
@@ -142,23 +154,37 @@ def _of_batch(content: bytes, at: int, end: int) -> Iterator[Entry]:
 def _entry(record: bytes, at: int) -> Entry | None:
     """Return the entry of a record, None if it is irrelevant."""
     kind = record[0]
-    if kind not in (_TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK):
+    if kind == _REWRITTEN:
+        return Rewritten()
+    if kind not in (_TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK, _REMOVE_QUEUE):
         return None
     length, begin = _varint(record, 1)
     fields = _fields(record[begin : begin + length])
     if kind == _TRACE:
         return Started() if _text(fields, 1).startswith(_STARTED) else None
-    transaction = _transaction(fields[1]) if 1 in fields else None
     if kind in (_COMMIT, _ROLLBACK):
-        return None if transaction is None else Ended(transaction, kind == _COMMIT)
-    destination = _fields(_bytes(fields, 2))
-    if destination.get(1, _QUEUE) != _QUEUE:
+        return Ended(_transaction(fields[1]), kind == _COMMIT) if 1 in fields else None
+    return _of_queue(kind, fields, at)
+
+
+def _of_queue(kind: int, fields: dict[int, bytes | int], at: int) -> Entry | None:
+    """Return what became of a queue or of a message in it, None for a destination of another kind."""
+    queue = _queue(fields, 1 if kind == _REMOVE_QUEUE else 2)
+    if queue is None:
         return None
-    queue, message_id = _text(destination, 2), _text(fields, 3)
+    if kind == _REMOVE_QUEUE:
+        return Deleted(queue)
+    message_id, transaction = _text(fields, 3), _transaction(fields[1]) if 1 in fields else None
     if kind == _ADD:
         return Added(at, queue, message_id, transaction, _bytes(fields, 4))
     by = acknowledgement(_bytes(fields, 4)) if 4 in fields else Acknowledgement("STANDARD", None)
     return Removed(queue, message_id, transaction, by)
+
+
+def _queue(fields: dict[int, bytes | int], number: int) -> str | None:
+    """Return the name of the queue in a field, None for a destination of another kind."""
+    destination = _fields(_bytes(fields, number))
+    return _text(destination, 2) if destination.get(1, _QUEUE) == _QUEUE else None
 
 
 def _transaction(content: bytes | int) -> str:

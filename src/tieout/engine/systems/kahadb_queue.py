@@ -13,7 +13,16 @@ from typing import Final
 
 from tieout.contracts.positions import KAHADB_BITS
 from tieout.engine.systems.json_texts import FormatError
-from tieout.engine.systems.kahadb_journal import LOCAL, Added, Ended, Entry, Removed, Started
+from tieout.engine.systems.kahadb_journal import (
+    LOCAL,
+    Added,
+    Deleted,
+    Ended,
+    Entry,
+    Removed,
+    Rewritten,
+    Started,
+)
 from tieout.engine.systems.openwire import StoredMessage
 
 BYTE_BITS: Final = KAHADB_BITS[1]
@@ -22,6 +31,8 @@ EXPIRED: Final = "EXPIRED"
 POISON: Final = "POISON"
 REMOVED: Final = "REMOVED"
 """The reason of a message that the broker removed by itself, or for an operator."""
+QUEUE_DELETED: Final = "QUEUE DELETED"
+"""The reason of a message that was in the queue when somebody deleted it."""
 MAYBE_EXPIRED: Final = "EXPIRED or REMOVED"
 _MOST_OTHERS: Final = 20
 
@@ -74,10 +85,17 @@ class QueueHistory:
         self._dead: set[str] = set()
         self._expired: set[str] = set()
         self._known_millis = 0
+        self._deletion = (0, 0)
 
     def add_file(self, file: str, number: int, entries: Iterable[Entry], written_millis: int | None) -> None:
-        """Add one file. `written_millis` is the time of its last write, None if unknown."""
+        """Add one file. `written_millis` is the time of its last write, None if unknown.
+
+        A rewritten file is skipped: its entries are copies of older ones, which would count again for a message that
+        came back into the queue in between.
+        """
         for entry in entries:
+            if isinstance(entry, Rewritten):
+                break
             self._apply(file, number, entry)
         if written_millis is not None:
             self._date(written_millis)
@@ -115,7 +133,10 @@ class QueueHistory:
         elif isinstance(entry, Ended):
             self._states.setdefault(entry.transaction, "committed" if entry.is_committed else "aborted")
             self._open.discard(entry.transaction)
-        else:
+        elif isinstance(entry, Deleted):
+            if entry.queue == self._queue:
+                self._delete(file)
+        elif not isinstance(entry, Rewritten):
             if entry.transaction is not None and entry.transaction not in self._states:
                 self._open.add(entry.transaction)
             if isinstance(entry, Added):
@@ -164,6 +185,20 @@ class QueueHistory:
         reason = entry.by.kind if entry.by.consumer is not None else self._reason(arrival, entry)
         self._undated.append(len(self.departures))
         self.departures.append(Departure(file, arrival, entry.message_id, entry.transaction, reason))
+
+    def _delete(self, file: str) -> None:
+        """Remove all messages that are in the queue: they arrived since its last deletion, and did not leave it."""
+        arrivals, departures = self._deletion
+        gone = {
+            departure.arrival.position
+            for departure in self.departures[departures:]
+            if departure.arrival is not None and self.state_of(departure.transaction) in ("none", "committed")
+        }
+        for arrival in self.arrivals[arrivals:]:
+            if self.state_of(arrival.transaction) in ("none", "committed") and arrival.position not in gone:
+                self._undated.append(len(self.departures))
+                self.departures.append(Departure(file, arrival, arrival.message_id, None, QUEUE_DELETED))
+        self._deletion = len(self.arrivals), len(self.departures)
 
     def _reason(self, arrival: Arrival | None, entry: Removed) -> str:
         """Return why the broker itself removed a message: it expired, it may have expired, or it was deleted."""
