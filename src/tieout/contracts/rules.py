@@ -15,8 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from tieout.contracts.columns import CANONICAL_COLUMNS, CONTENT_COLUMNS
 from tieout.contracts.durations import format_duration
-from tieout.contracts.expressions import refusal, refused, with_moment
-from tieout.contracts.ledgers import CoverageSpec
+from tieout.contracts.expressions import half_day_pattern, refusal, refused, with_moment
+from tieout.contracts.ledgers import CoverageSpec, LedgerSpec
 from tieout.contracts.secrets import secrets_in
 from tieout.contracts.sources import QUEUES
 from tieout.contracts.times import parse_time
@@ -118,6 +118,32 @@ def _ledgers(contract: Contract) -> Iterator[Problem]:
         yield Problem(
             ("effects",), "read has no effect beside the ledger delivered, which alone makes effects then"
         )
+
+
+def _same_rows(contract: Contract) -> Iterator[Problem]:
+    """Find ledgers of the consumer's side that are the sends themselves: then nothing could be lost."""
+    produced = contract.ledgers.get(Ledger.PRODUCED)
+    for ledger in (Ledger.DELIVERED, Ledger.READ, Ledger.FILTERED, Ledger.DEAD_LETTERS):
+        spec = contract.ledgers.get(ledger)
+        if produced is not None and spec is not None and _has_same_rows(ledger, spec, produced):
+            yield Problem(
+                ("ledgers", ledger.value, "source"),
+                "the ledger is the sends themselves: source, where and columns are those of produced; name the rows "
+                "that the consumer's side wrote",
+            )
+
+
+def _has_same_rows(ledger: Ledger, spec: LedgerSpec, produced: LedgerSpec) -> bool:
+    """Return whether the ledger has a row for each send; one with a time or outcome of its own may say more."""
+    if (spec.source, spec.where) != (produced.source, produced.where):
+        return False
+    own, sent = spec.columns, produced.columns
+    if own.get("message_id") != sent.get("message_id"):
+        return False
+    if ledger not in (Ledger.DELIVERED, Ledger.READ):
+        return True
+    has_same_time = own.get("processed_at", "processed_at") == sent.get("attempted_at", "attempted_at")
+    return has_same_time and own.get("outcome", "'ok'") == "'ok'"
 
 
 def _columns(contract: Contract) -> Iterator[Problem]:
@@ -294,9 +320,15 @@ def _expressions(contract: Contract) -> Iterator[Problem]:
             until_path = ("ledgers", str(ledger), "coverage", "complete_until")
             texts.append((until_path, with_moment(spec.coverage.complete_until, "''")))
     for path, text in texts:
-        reason = refused(text)
+        reason, pattern = refused(text), half_day_pattern(text)
         if reason is not None:
             yield Problem(path, refusal(reason))
+        if pattern is not None:
+            yield Problem(
+                path,
+                f"expected HH, the hour of the day, found {pattern}: h is 1 to 12, and 12:30 without a, which says "
+                "which half of the day, is read as 00:30",
+            )
 
 
 def _row_expressions(contract: Contract) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -323,6 +355,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _grace,
     _budgets,
     _ledgers,
+    _same_rows,
     _columns,
     _stars,
     _unknown,

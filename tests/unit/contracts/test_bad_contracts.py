@@ -96,6 +96,25 @@ WRONG_FIELDS = [
         "group: loader\nidentity: content\nafter: {pipeline: enrich, id: '(.+)'}",
         "6: after.id: has no effect with identity: content",
     ),
+    *(
+        (
+            "message_id: id",
+            f"attempted_at: {text}",
+            "10: ledgers.produced.columns.attempted_at: expected HH, the hour of the day, found yyyy-MM-dd hh:mm:ss: h is 1 to 12, and 12:30 without a, which says which half of the day, is read as 00:30",
+        )
+        for text in ("to_timestamp(t, 'yyyy-MM-dd hh:mm:ss')", 'try_to_timestamp(t, "yyyy-MM-dd hh:mm:ss")')
+    ),
+    *(
+        (
+            "  delivered:\n    source: {kind: jdbc, connection: warehouse, table: orders}",
+            f"  delivered: {{source: {{kind: jdbc, connection: warehouse, table: orders}}}}\n  {ledger}:\n    source: {{kind: files, format: jsonl, path: produced/*.jsonl}}\n    columns: {columns}",
+            f"14: ledgers.{ledger}.source: the ledger is the sends themselves: source, where and columns are those of produced; name the rows that the consumer's side wrote",
+        )
+        for ledger, columns in (
+            ("read", "{message_id: id, processed_at: attempted_at}"),
+            ("filtered", "{message_id: id}"),
+        )
+    ),
     ("grace: 15m", "grace: 15", "5: grace: expected a duration with its unit such as 15m, found 15"),
     (
         "grace: 15m",
@@ -677,3 +696,20 @@ def test_where_a_message_was_lost_changes_no_digest(tmp_path: Path) -> None:
     assert after.after is not None
     assert after.after.pipeline == "enrich"
     assert Contract.from_json(after.to_json(), tmp_path) == after
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "{message_id: id, processed_at: handled_at}",
+        "{message_id: id, processed_at: attempted_at, outcome: \"if(is_done, 'ok', 'failed')\"}",
+    ],
+)
+def test_a_table_may_hold_sends_and_what_became_of_them(tmp_path: Path, columns: str) -> None:
+    """As an outbox does: the time or the outcome of the effect is its own."""
+    source = "source: {kind: jdbc, connection: warehouse, table: orders}"
+    same = "source: {kind: files, format: jsonl, path: produced/*.jsonl}"
+    path = tmp_path / "orders.yml"
+    path.write_text(GOOD.replace(source, f"{same}\n    columns: {columns}"))
+
+    assert load_contract(path).pipeline == "orders"
