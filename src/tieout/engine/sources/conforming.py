@@ -48,6 +48,7 @@ from tieout.engine.ledger import (
 )
 from tieout.engine.limits import EXPECTED_TIME
 from tieout.engine.sources.casting import in_calendar, is_date_text, is_rounded_text, strict
+from tieout.engine.sources.constant_expressions import require_columns
 from tieout.engine.sources.expressions import (
     NOT_ANALYSED,
     exact,
@@ -57,6 +58,7 @@ from tieout.engine.sources.expressions import (
     numbers_in,
     require_plain,
 )
+from tieout.engine.sources.inexact_ids import REASON, is_inexact
 from tieout.engine.sources.json_numbers import MARKED
 from tieout.engine.sources.named_columns import head_of, heads_in, is_path, paths_of, without_literals
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT, UNSURE
@@ -239,6 +241,7 @@ def _with_values(
         _check_boolean(source.select(belongs), place)
     values, failures = [], []
     expressions = expressions_of(source, mapping, f"{place}.columns", names, numbers)
+    require_columns(mapping, spec.where if names else None, names, place)
     if spec.where is not None and names:
         is_failed = _is_failed(belongs, spec.where, names)
         doubt = F.when(is_failed, "where: a value does not convert")
@@ -251,6 +254,8 @@ def _with_values(
         values.append(value.alias(_VALUE + name))
         reason = F.lit(f"{name}: a value does not convert")
         failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
+        if name == "message_id":
+            failures.append(F.when(is_inexact(source, text, names), REASON))
     kept = [
         F.col(name) for name in (*HIDDEN, COUNT, LACKS, UNSURE) if name != FAULT and name in source.columns
     ]
