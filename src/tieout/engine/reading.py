@@ -15,11 +15,12 @@ from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, FilesSource, LedgerSpec
 from tieout.engine.counting import NULL_WORDS, Counts, counts_of
+from tieout.engine.doubts import doubts_of
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
-from tieout.engine.rows_not_judged import notes_on_left_out_rows, notes_on_other_groups
+from tieout.engine.rows_not_judged import notes_on_left_out_rows, other_groups
 from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.columns_by_chance import doubtful_transactions, has_file_offsets
@@ -218,11 +219,13 @@ class OpenLedger:
             notes=(*writes.faults, *writes.notes, *reading.notes),
         )
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
+        others = other_groups(rows, self._group, counts)
+        source_names = [] if self.reading.rows is None else self.reading.rows.columns
         notes = (
             *samples,
             *found.notes,
             *notes_on_left_out_rows(found.left_out, reading, counts),
-            *notes_on_other_groups(rows, self._group, counts),
+            *others.notes,
         )
         present = found.present
         if ledger is Ledger.PRODUCED and has_file_offsets(rows, present, contract):
@@ -236,7 +239,10 @@ class OpenLedger:
             rows=rows,
             present=present,
             coverage=replace(
-                coverage, doubled=_doubled(found.rows, ledger, reading.copies), lacking=tuple(lacking)
+                coverage,
+                doubled=_doubled(found.rows, ledger, reading.copies),
+                lacking=tuple(lacking),
+                doubts=tuple(doubts_of(contract, ledger, counts, others, source_names)),
             ),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0 or (counts.without_id > 0 and not has_offsets),
