@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tieout.contracts.contract import Contract
 
 _STAR: Final = re.compile(r"(?:(?:\w+|`[^`]+`)\.)*\*")
+_TEXT: Final = re.compile(r"""(['"])([^'"\\]*)\1""")
 RULES_ERROR: Final = "contract_rules"
 
 _IGNORED_BUDGETS: Final[dict[Guarantee, frozenset[str]]] = {
@@ -153,6 +154,18 @@ def _columns(contract: Contract) -> Iterator[Problem]:
             if name not in columns:
                 path = ("ledgers", ledger.value, "columns", name)
                 yield Problem(path, f"the ledger {ledger} has no such column{did_you_mean(name, columns)}")
+
+
+def _groups(contract: Contract) -> Iterator[Problem]:
+    """Find ledgers of which every row would be set aside, as a constant says that it is another group's."""
+    for ledger, spec in contract.ledgers.items():
+        constant = _TEXT.fullmatch(spec.columns.get("consumer_group", "").strip())
+        group = contract.group_of(ledger)
+        if constant is not None and constant[2] != group:
+            yield Problem(
+                ("ledgers", ledger.value, "columns", "consumer_group"),
+                f"expected the group that is judged, '{group}', found {constant[0]}: every row would be set aside",
+            )
 
 
 def _unknown(contract: Contract) -> Iterator[Problem]:
@@ -357,6 +370,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _ledgers,
     _same_rows,
     _columns,
+    _groups,
     _stars,
     _unknown,
     _coverage,

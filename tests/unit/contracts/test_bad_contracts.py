@@ -115,6 +115,11 @@ WRONG_FIELDS = [
             ("filtered", "{message_id: id}"),
         )
     ),
+    (
+        "message_id: id",
+        "message_id: id\n      topic: \"'orders'\"\n  read:\n    source: {kind: files, format: jsonl, path: read.jsonl}\n    columns: {consumer_group: \"'orders-loader'\"}\n  staged:\n    source: {kind: files, format: jsonl, path: staged.jsonl}\n    columns: {consumer_group: \"'loader'\"}\n   ",
+        "14: ledgers.read.columns.consumer_group: expected the group that is judged, 'loader', found 'orders-loader': every row would be set aside",
+    ),
     ("grace: 15m", "grace: 15", "5: grace: expected a duration with its unit such as 15m, found 15"),
     (
         "grace: 15m",
