@@ -72,22 +72,39 @@ def _packed(name: str, text: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "name", ["a.jsonl.1", "a.jsonl.2.gz", "a.jsonl.gz", "a.jsonl-20261120", "a.jsonl.old"]
+    "name",
+    [
+        "a.jsonl.1",
+        "a.jsonl.2.gz",
+        "a.jsonl.gz",
+        "a.jsonl-20261120",
+        "a.jsonl.old",
+        "a (1).jsonl",
+        "a-10.jsonl",
+        "day=10/a.jsonl",
+    ],
 )
 def test_a_log_with_the_lines_of_its_rotated_copy_is_no_evidence(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    """`logrotate` copies a log before it empties it: what is collected in between has every line twice."""
+    """`logrotate` copies a log before it empties it: what is collected in between has every line twice.
+
+    So have a download and a later one, and exports of which each has the rows of the one before.
+    """
     lines = [
         f'{{"message_id":"{number}","processed_at":"2026-11-20T10:05:0{number}Z"}}\n' for number in range(4)
     ]
-    for file, text in {"a.jsonl": "".join(lines), name: "".join(lines[:2])}.items():
+    whole = "day=11/a.jsonl" if "/" in name else "a.jsonl"
+    for file, text in {whole: "".join(lines), name: "".join(lines[:2])}.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_bytes(_packed(file, text))
     (tmp_path / "b.jsonl.1").write_text("".join(lines[:1]))
+    (tmp_path / "part-0.jsonl").write_text("".join(lines[1:3]))
+    (tmp_path / "part-1.jsonl").write_text("".join(lines[1:2]))
 
     found = evidence_of(spark, tmp_path, "delivered", source=jsonl("*"), coverage="declared").coverage
 
-    assert found.doubled == (f"a.jsonl begins with the lines of {name}",)
+    assert found.doubled == (f"{whole} begins with the lines of {name}",)
     assert not found.is_sound
 
 
