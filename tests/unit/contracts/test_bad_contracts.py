@@ -218,6 +218,14 @@ WRONG_FIELDS = [
         ", table: a, query: b",
         "13: ledgers.delivered.source: expected either table or query, found both",
     ),
+    *(
+        (
+            ", table: orders",
+            f", query: table orders {limit}",
+            f"13: ledgers.delivered.source: expected a query of all rows, found {limit}: others would be missing",
+        )
+        for limit in ("LIMIT 500;", "limit 10 offset 20", "fetch first 5 rows only")
+    ),
     ("format: jsonl", "format: json", '8: ledgers.produced.source.format: found "json"; did you mean jsonl?'),
     (
         "format: jsonl",
@@ -716,5 +724,22 @@ def test_a_table_may_hold_sends_and_what_became_of_them(tmp_path: Path, columns:
     same = "source: {kind: files, format: jsonl, path: produced/*.jsonl}"
     path = tmp_path / "orders.yml"
     path.write_text(GOOD.replace(source, f"{same}\n    columns: {columns}"))
+
+    assert load_contract(path).pipeline == "orders"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select distinct on (id) * from orders order by id, loaded_at",
+        "select o.* from orders o, lateral (select 1 from lines limit 1) l",
+        "select * from orders limit all",
+        "select rate_limit from orders",
+    ],
+)
+def test_a_query_of_all_rows_may_limit_others(tmp_path: Path, query: str) -> None:
+    """A query inside it leaves out none of its own rows."""
+    path = tmp_path / "orders.yml"
+    path.write_text(GOOD.replace("table: orders}", f"query: '{query}'}}"))
 
     assert load_contract(path).pipeline == "orders"
