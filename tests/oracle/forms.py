@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from unicodedata import normalize
 from urllib.parse import unquote
 
-_IGNORED = dict.fromkeys(map(ord, " \"{}'\t\n\r\u00a0\u200b\ufeff"))
+_IGNORED = dict.fromkeys(map(ord, " \"{}[]'\0\t\n\r\u00a0\u200b\ufeff"))
 _NUMBER = re.compile(r"\+?([0-9]+)(\.0*)?")
 _THOUSANDS = re.compile(r"\+?([0-9]{1,3}(,[0-9]{3})+)(\.0*)?|\+?([0-9]{1,3}(\.[0-9]{3})+)")
 _EXPONENT = re.compile(r"[0-9](\.[0-9]{1,16})?e\+?1?[0-9]")

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from tieout.contracts.columns import CANONICAL_COLUMNS, CONTENT_COLUMNS
 from tieout.contracts.durations import format_duration
 from tieout.contracts.expressions import half_day_pattern, refusal, refused, with_moment
-from tieout.contracts.ledgers import CoverageSpec, LedgerSpec
+from tieout.contracts.ledgers import CoverageSpec, reads_sends
 from tieout.contracts.secrets import secrets_in
 from tieout.contracts.sources import QUEUES
 from tieout.contracts.times import parse_time
@@ -126,25 +126,14 @@ def _same_rows(contract: Contract) -> Iterator[Problem]:
     produced = contract.ledgers.get(Ledger.PRODUCED)
     for ledger in (Ledger.DELIVERED, Ledger.READ, Ledger.FILTERED, Ledger.DEAD_LETTERS):
         spec = contract.ledgers.get(ledger)
-        if produced is not None and spec is not None and _has_same_rows(ledger, spec, produced):
+        if produced is None or spec is None or spec.source != produced.source:
+            continue
+        if reads_sends(ledger, spec, produced):
             yield Problem(
                 ("ledgers", ledger.value, "source"),
                 "the ledger is the sends themselves: source, where and columns are those of produced; name the rows "
                 "that the consumer's side wrote",
             )
-
-
-def _has_same_rows(ledger: Ledger, spec: LedgerSpec, produced: LedgerSpec) -> bool:
-    """Return whether the ledger has a row for each send; one with a time or outcome of its own may say more."""
-    if (spec.source, spec.where) != (produced.source, produced.where):
-        return False
-    own, sent = spec.columns, produced.columns
-    if own.get("message_id") != sent.get("message_id"):
-        return False
-    if ledger not in (Ledger.DELIVERED, Ledger.READ):
-        return True
-    has_same_time = own.get("processed_at", "processed_at") == sent.get("attempted_at", "attempted_at")
-    return has_same_time and own.get("outcome", "'ok'") == "'ok'"
 
 
 def _columns(contract: Contract) -> Iterator[Problem]:

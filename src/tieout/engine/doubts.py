@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from tieout.contracts import Contract
+from tieout.contracts.ledgers import reads_sends
 from tieout.engine.counting import Counts
 from tieout.engine.rows_not_judged import OtherGroups
+from tieout.engine.scope import Scope
 from tieout.engine.sources.named_columns import is_path, paths_in
 from tieout.model import Ledger
 
 _SHOWN_TEXT: Final = 80
+
+
+def with_shared_inputs(scope: Scope) -> Scope:
+    """Return the scope; a ledger of the consumer's side that has a file of the sends does not cover."""
+    contract, sent = scope.contract, scope.evidence[Ledger.PRODUCED].coverage.digests
+    evidence = dict(scope.evidence)
+    for ledger in (Ledger.DELIVERED, Ledger.READ, Ledger.FILTERED, Ledger.DEAD_LETTERS):
+        found = evidence.get(ledger)
+        if found is None or not reads_sends(
+            ledger, contract.ledgers[ledger], contract.ledgers[Ledger.PRODUCED]
+        ):
+            continue
+        shared = sorted(line.partition("  ")[2] for line in set(sent) & set(found.coverage.digests))
+        if shared:
+            doubt = f"{shared[0]} is a file of produced as well, so that each send in it counts here"
+            coverage = replace(found.coverage, doubts=(*found.coverage.doubts, doubt))
+            evidence[ledger] = replace(found, coverage=coverage)
+    return replace(scope, evidence=evidence)
 
 
 def doubts_of(

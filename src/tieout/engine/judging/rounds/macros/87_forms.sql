@@ -1,7 +1,7 @@
--- The form of an id or hash: the text without case, blanks, quotes, leading zeros, a trailing .0, separators of
+-- The form of an id or hash: the text without case, blanks, quotes, brackets, leading zeros, a trailing .0, separators of
 -- thousands, an exponent, the escapes of a URL, and the dashes of a UUID. Source: taxonomy.md 8, 2; interpretations.md, 91.
 CREATE MACRO bare_name(name) AS lower(translate(nfc_normalize(coalesce(try(url_decode(name)), name)),
-    concat(' "{}''', chr(9), chr(10), chr(13), chr(160), chr(8203), chr(65279)), ''));
+    concat(' "{}[]''', chr(0), chr(9), chr(10), chr(13), chr(160), chr(8203), chr(65279)), ''));
 CREATE MACRO digits_of(number) AS ltrim(number, '+0');
 CREATE MACRO form_of(name) AS CASE
     WHEN regexp_full_match(bare_name(name), '[+]?[0-9]+([.]0*)?') THEN digits_of(split_part(bare_name(name), '.', 1))
