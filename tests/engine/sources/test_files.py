@@ -245,6 +245,33 @@ def test_empty_file_is_present_without_rows(spark: SparkSession, tmp_path: Path)
     assert found.coverage.digests == (f"sha256:{hashlib.sha256(b'').hexdigest()}  a.jsonl",)
 
 
+@pytest.mark.parametrize("length", [2, 4, 10, -4])
+def test_a_bzip2_file_that_ends_within_a_stream_is_cut_off(
+    spark: SparkSession, tmp_path: Path, length: int
+) -> None:
+    """Also where Spark reads the streams before it without an error."""
+    first, second = (bz2.compress(f'{{"message_id":"{n}"}}\n'.encode()) for n in range(2))
+    (tmp_path / "a.jsonl.bz2").write_bytes(first + second[:length])
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*")).coverage
+
+    assert not found.is_within_tolerance
+    assert found.notes[0] == "a.jsonl.bz2: the bzip2 file is cut off"
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
+def test_a_packed_file_without_a_byte_was_not_written(
+    spark: SparkSession, tmp_path: Path, ending: str
+) -> None:
+    """Its program died before it wrote what it had; a packed file of no rows has bytes."""
+    (tmp_path / f"a.jsonl.{ending}").touch()
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*"), columns={"message_id": "id"}).coverage
+
+    assert not found.is_within_tolerance
+    assert "found one without a byte" in found.notes[0]
+
+
 @pytest.mark.parametrize("content", ["", "\n\n"], ids=["no byte", "blank lines"])
 def test_an_empty_csv_file_has_lost_its_header(spark: SparkSession, tmp_path: Path, content: str) -> None:
     """An export without rows still has one; a file without may have had rows as well."""
