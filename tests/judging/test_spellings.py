@@ -1,15 +1,37 @@
-"""Ids that stand in two ledgers but for how they are written, where there are more than a bucket keeps of them."""
+"""Ids that stand in two ledgers but for how they are written: their forms, and more than a bucket keeps of them."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
+from random import Random
 
+import duckdb
 from tests.engine.histories import START, load_cases
 from tests.judging.kernel import judged, scope_of
+from tests.oracle.forms import form_of
 
+from tieout.engine import judging
 from tieout.model import Ledger
 
 SENT = 12_000
+FORMS = (Path(judging.__file__).parent / "rounds" / "macros" / "87_forms.sql").read_text()
+NAMES = (
+    "12",
+    "+012.0",
+    "1,234",
+    "1.234.567",
+    "1.000",
+    "1,234.00",
+    "1.0000005E7",
+    "2.5e0",
+    "1e99",
+    "a%20b",
+    "%ff",
+    '["12"]',
+    "a\0",
+    "100%",
+)
 
 
 def test_of_many_ids_those_with_the_least_hashes_are_compared() -> None:
@@ -41,3 +63,17 @@ def test_of_many_ids_those_with_the_least_hashes_are_compared() -> None:
     assert 4_000 < counts["lost"] == counts["lost_met"] < 6_000
     assert 9_000 < counts["strange"] <= 10_000
     assert 4_000 < counts["strange_met"] == counts["lost_met"]
+
+
+def test_forms_are_those_of_the_independent_check() -> None:
+    """Of names that people meet, and of ones made of the same characters by chance."""
+    chance = Random(91)  # noqa: S311 - repeatable, not secret
+    by_chance = ["".join(chance.choices("0129.,eE+-% abFC3", k=chance.randint(0, 9))) for _ in range(3_000)]
+    names = [*NAMES, *by_chance]
+    with duckdb.connect() as connection:
+        connection.execute(FORMS)
+        found = connection.execute(
+            "SELECT name, form_of(name) FROM (SELECT unnest($names) AS name)", {"names": names}
+        ).fetchall()
+
+    assert dict(found) == {name: form_of(name) for name in names}

@@ -82,6 +82,13 @@ _ESCAPE: Final = re.compile(
     r"\\(?:u([0-9a-f]{4})|U([0-9a-f]{8})|([0-3][0-7]{2})|(.))", re.IGNORECASE | re.DOTALL
 )
 _NO_MOMENT: Final = re.compile(r"\bunix_timestamp\s*\(\s*\)", re.IGNORECASE)
+_READS_TIME: Final = re.compile(
+    r"\b(?:(?:try_)?to_(?:date|time\w*|unix_timestamp)|unix_timestamp)\s*\(", re.IGNORECASE
+)
+"""Functions that read a time by a pattern."""
+_QUOTED: Final = re.compile(r"'[^']*'")
+_PATTERN_LETTERS: Final = frozenset("GyuMLdDQqEFVzOxXZHkhKmsSn")
+"""The letters of Spark's "Datetime Patterns", without `a` for the half of the day."""
 
 
 def with_moment(text: str, moment: str) -> str:
@@ -121,6 +128,28 @@ def refused(text: str) -> str | None:
     if call is not None:
         return f"{call[0]}: {_MOMENT}"
     return next(_relative_times(uncommented), None)
+
+
+def half_day_pattern(text: str) -> str | None:
+    """Return a pattern by which an expression reads the hours 1 to 12 without knowing of which half of the day.
+
+    Spark reads 12:30 as half past midnight by such a pattern, and refuses 13:30.
+
+    >>> half_day_pattern("to_timestamp(t, 'yyyy-MM-dd hh:mm:ss')")
+    'yyyy-MM-dd hh:mm:ss'
+    >>> half_day_pattern("to_timestamp(t, 'yyyy-MM-dd hh:mm:ss a')") is None
+    True
+    """
+    uncommented = "".join(_uncommented(text))
+    if _READS_TIME.search(uncommented) is None:
+        return None
+    patterns = (_literal_value(piece["text"]) for piece in _PIECE.finditer(uncommented) if piece["text"])
+    return next((one for one in patterns if _lacks_half_of_day(one)), None)
+
+
+def _lacks_half_of_day(pattern: str) -> bool:
+    letters = {letter for letter in _QUOTED.sub("", pattern) if letter.isalpha()}
+    return "m" in letters and bool(letters & {"h", "K"}) and letters <= _PATTERN_LETTERS
 
 
 def _uncommented(text: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from tieout.contracts.scalars import Duration, Instant, Model, Ratio, Text
 from tieout.contracts.sources import Source
+from tieout.model import Ledger
 
 ContentColumn = Literal["payload_hash", "key_hash", "header_hash", "record_timestamp"]
 """A column with a part of a message; `columns.CONTENT_COLUMNS` has the same names."""
@@ -74,3 +75,17 @@ class LedgerSpec(Model):
         """Return all Spark SQL over the source's own columns, by its path in the contract below `place`."""
         by_path = {f"{place}.columns.{name}": text for name, text in self.columns.items()}
         return by_path if self.where is None else by_path | {f"{place}.where": self.where}
+
+
+def reads_sends(ledger: Ledger, spec: LedgerSpec, produced: LedgerSpec) -> bool:
+    """Return whether a ledger of the consumer's side would have a row for each send, if it had the rows of `produced`.
+
+    A ledger with an id, a time or an outcome of its own may say more of the same rows, as an outbox does.
+    """
+    own, sent = spec.columns, produced.columns
+    if spec.where != produced.where or own.get("message_id") != sent.get("message_id"):
+        return False
+    if ledger not in (Ledger.DELIVERED, Ledger.READ):
+        return True
+    has_same_time = own.get("processed_at", "processed_at") == sent.get("attempted_at", "attempted_at")
+    return has_same_time and own.get("outcome", "'ok'") == "'ok'"

@@ -15,8 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from tieout.contracts.columns import CANONICAL_COLUMNS, CONTENT_COLUMNS
 from tieout.contracts.durations import format_duration
-from tieout.contracts.expressions import refusal, refused, with_moment
-from tieout.contracts.ledgers import CoverageSpec
+from tieout.contracts.expressions import half_day_pattern, refusal, refused, with_moment
+from tieout.contracts.ledgers import CoverageSpec, reads_sends
 from tieout.contracts.secrets import secrets_in
 from tieout.contracts.sources import QUEUES
 from tieout.contracts.times import parse_time
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tieout.contracts.contract import Contract
 
 _STAR: Final = re.compile(r"(?:(?:\w+|`[^`]+`)\.)*\*")
+_TEXT: Final = re.compile(r"""(['"])([^'"\\]*)\1""")
 RULES_ERROR: Final = "contract_rules"
 
 _IGNORED_BUDGETS: Final[dict[Guarantee, frozenset[str]]] = {
@@ -120,6 +121,21 @@ def _ledgers(contract: Contract) -> Iterator[Problem]:
         )
 
 
+def _same_rows(contract: Contract) -> Iterator[Problem]:
+    """Find ledgers of the consumer's side that are the sends themselves: then nothing could be lost."""
+    produced = contract.ledgers.get(Ledger.PRODUCED)
+    for ledger in (Ledger.DELIVERED, Ledger.READ, Ledger.FILTERED, Ledger.DEAD_LETTERS):
+        spec = contract.ledgers.get(ledger)
+        if produced is None or spec is None or spec.source != produced.source:
+            continue
+        if reads_sends(ledger, spec, produced):
+            yield Problem(
+                ("ledgers", ledger.value, "source"),
+                "the ledger is the sends themselves: source, where and columns are those of produced; name the rows "
+                "that the consumer's side wrote",
+            )
+
+
 def _columns(contract: Contract) -> Iterator[Problem]:
     for ledger, spec in contract.ledgers.items():
         columns = CANONICAL_COLUMNS[ledger]
@@ -127,6 +143,18 @@ def _columns(contract: Contract) -> Iterator[Problem]:
             if name not in columns:
                 path = ("ledgers", ledger.value, "columns", name)
                 yield Problem(path, f"the ledger {ledger} has no such column{did_you_mean(name, columns)}")
+
+
+def _groups(contract: Contract) -> Iterator[Problem]:
+    """Find ledgers of which every row would be set aside, as a constant says that it is another group's."""
+    for ledger, spec in contract.ledgers.items():
+        constant = _TEXT.fullmatch(spec.columns.get("consumer_group", "").strip())
+        group = contract.group_of(ledger)
+        if constant is not None and constant[2] != group:
+            yield Problem(
+                ("ledgers", ledger.value, "columns", "consumer_group"),
+                f"expected the group that is judged, '{group}', found {constant[0]}: every row would be set aside",
+            )
 
 
 def _unknown(contract: Contract) -> Iterator[Problem]:
@@ -294,9 +322,15 @@ def _expressions(contract: Contract) -> Iterator[Problem]:
             until_path = ("ledgers", str(ledger), "coverage", "complete_until")
             texts.append((until_path, with_moment(spec.coverage.complete_until, "''")))
     for path, text in texts:
-        reason = refused(text)
+        reason, pattern = refused(text), half_day_pattern(text)
         if reason is not None:
             yield Problem(path, refusal(reason))
+        if pattern is not None:
+            yield Problem(
+                path,
+                f"expected HH, the hour of the day, found {pattern}: h is 1 to 12, and 12:30 without a, which says "
+                "which half of the day, is read as 00:30",
+            )
 
 
 def _row_expressions(contract: Contract) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -323,7 +357,9 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _grace,
     _budgets,
     _ledgers,
+    _same_rows,
     _columns,
+    _groups,
     _stars,
     _unknown,
     _coverage,

@@ -42,6 +42,7 @@ class Counts:
     without_position: int = 0
     null_words: int = 0
     of_others: int = 0
+    with_outcome: int = 0
     unknown: tuple[tuple[str, int], ...] = ()
     lacking: tuple[tuple[str, int], ...] = ()
 
@@ -88,6 +89,7 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) 
         "without_identity": is_readable & lacks_id & lacks_place,
         "without_position": is_readable & lacks_place,
         "null_words": is_readable & is_null_word,
+        "with_outcome": is_readable & F.col("outcome").isNotNull() if "outcome" in names else F.lit(False),
         "of_others": is_readable & ~is_of_group(group) if "consumer_group" in names else F.lit(False),
     }
     unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())

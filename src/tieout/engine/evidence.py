@@ -45,7 +45,8 @@ class LedgerCoverage:
     as another one. `unknown` counts, per content column, the rows in which it is not known; see `known_contents`.
     `is_by_own_times`: `complete_until` comes from the times of the ledger's own rows. `is_share_group`: the source
     shows that the group is a share group, whose members take records one by one (KIP-932). `silent` names the declared
-    producers of which nothing was read; `stated_by` says who states that the ledger is complete.
+    producers of which nothing was read; `stated_by` says who states that the ledger is complete. `doubts`
+    say where the contract does not seem to fit the rows.
     """
 
     is_present: bool
@@ -69,12 +70,13 @@ class LedgerCoverage:
     is_share_group: bool = False
     silent: tuple[str, ...] = ()
     stated_by: str | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
         """Whether the evidence states how far it is complete, and nothing contradicts that."""
         has_all = not self.has_sequence_gaps and not self.silent
-        is_complete = self.is_within_tolerance and has_all and not self.doubled
+        is_complete = self.is_within_tolerance and has_all and not self.doubled and not self.doubts
         return self.is_present and is_complete and self.complete_until is not None
 
     def covers(self, start: datetime, end: datetime) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -14,26 +13,24 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, FilesSource, LedgerSpec
-from tieout.engine.counting import NULL_WORDS, Counts, counts_of
-from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
+from tieout.engine.counting import Counts, counts_of
+from tieout.engine.doubts import doubts_of
+from tieout.engine.evidence import Evidence
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
+from tieout.engine.ledger_coverage import doubled_by, faults_named_in, ledger_coverage
 from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.reading_order import in_reading_order
-from tieout.engine.rows_not_judged import notes_on_left_out_rows, notes_on_other_groups
+from tieout.engine.rows_not_judged import notes_on_left_out_rows, other_groups
 from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.columns_by_chance import doubtful_transactions, has_file_offsets
 from tieout.engine.sources.conforming import Conformed, conformed, empty_contents
-from tieout.engine.sources.covering import bounds_of, tolerance_holds
 from tieout.engine.sources.folding import folded
-from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.named_columns import content_columns, number_columns, plain_column, text_columns
 from tieout.engine.sources.nanoseconds import AS_NUMBERS
-from tieout.engine.sources.paths import local_path, name_of
 from tieout.engine.sources.source import (
     BLOCK,
-    COUNT,
     FAULT,
     FILE,
     ROW,
@@ -50,16 +47,6 @@ from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Identity, Ledger, Window
 _FILE_OFFSETS: Final = (
     "offset is not read, as no partition is named and several ids share one; a record's is mapped"
 )
-_NAMED_ROWS: Final = 5
-_NULL_WORDS: Final = ", ".join(NULL_WORDS)
-_NO_MESSAGE: Final = {
-    Ledger.PRODUCED: "sends of messages that nothing names",
-    Ledger.DELIVERED: "effects of messages that nothing names",
-    Ledger.READ: "reads of messages that nothing names",
-}
-_COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
-"""Ledgers in which a row that occurs twice is two sends, effects or reads."""
-
 _OF_PATTERNS: Final = (
     "INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_PATTERN_RECOGNITION",
     "INVALID_DATETIME_PATTERN.ILLEGAL_CHARACTER",
@@ -231,18 +218,20 @@ class OpenLedger:
             unparsed_inputs=reading.unparsed_inputs + len(writes.faults),
             notes=(*writes.faults, *writes.notes, *reading.notes),
         )
-        samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
+        samples = faults_named_in(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
+        others = other_groups(rows, self._group, counts)
+        source_names = [] if self.reading.rows is None else self.reading.rows.columns
         notes = (
             *samples,
             *found.notes,
             *notes_on_left_out_rows(found.left_out, reading, counts),
-            *notes_on_other_groups(rows, self._group, counts),
+            *others.notes,
         )
         present = found.present
         if ledger is Ledger.PRODUCED and has_file_offsets(rows, present, contract):
             rows, present = rows.withColumn("offset", F.lit(None).cast("bigint")), present - {"offset"}
             notes = (*notes, _FILE_OFFSETS)
-        coverage = _coverage(rows, contract, self.window, self.request, reading, counts, notes)
+        coverage = ledger_coverage(rows, contract, self.window, self.request, reading, counts, notes)
         is_produced, has_offsets = ledger is Ledger.PRODUCED, "offset" in present
         lacking = doubtful_transactions(rows, present, contract) if is_produced else ()
         return Evidence(
@@ -250,7 +239,10 @@ class OpenLedger:
             rows=rows,
             present=present,
             coverage=replace(
-                coverage, doubled=_doubled(found.rows, ledger, reading.copies), lacking=tuple(lacking)
+                coverage,
+                doubled=doubled_by(found.rows, ledger, reading.copies),
+                lacking=tuple(lacking),
+                doubts=tuple(doubts_of(contract, ledger, counts, others, source_names)),
             ),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0 or (counts.without_id > 0 and not has_offsets),
@@ -273,7 +265,9 @@ class OpenLedger:
             ledger=ledger,
             rows=rows,
             present=frozenset(),
-            coverage=_coverage(rows, self.contract, self.window, self.request, self.reading, Counts(), ()),
+            coverage=ledger_coverage(
+                rows, self.contract, self.window, self.request, self.reading, Counts(), ()
+            ),
         )
 
 
@@ -342,89 +336,4 @@ def _failing(error: Exception) -> str:
     return (
         f"columns or where fail on a row ({condition or 'no further reason'}); "
         "use the try_ form of the function that can fail"
-    )
-
-
-def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return a sentence for each file with rows in the ledger that is a copy of another file, byte for byte."""
-    if not copies or ledger not in _COUNTED_SINGLY:
-        return ()
-    files = rows.where(F.col(FAULT).isNull() & F.col(FILE).isNotNull()).select(FILE).distinct().collect()
-    with_rows = {str(local_path(row[FILE])) for row in files}
-    return tuple(sentence for path, sentence in copies if path in with_rows)
-
-
-def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, ...]:
-    """Return one line for each of the first rows that did not conform, in the order of files and lines."""
-    first = (
-        rows.where(F.col(FAULT).isNotNull())
-        .orderBy(FILE, BLOCK, ROW)
-        .select(FILE, TEXT, FAULT, COUNT if COUNT in rows.columns else F.lit(1).alias(COUNT))
-        .limit(_NAMED_ROWS)
-        .collect()
-    )
-    places = [place for place, row in enumerate(first) if row[FILE] is not None and row[TEXT] is not None]
-    numbers = dict(zip(places, line_numbers([(first[p][FILE], first[p][TEXT]) for p in places]), strict=True))
-    named = []
-    for place, row in enumerate(first):
-        file = "" if row[FILE] is None else f"{name_of(local_path(row[FILE]), base_dir)}: "
-        number = numbers.get(place)
-        several = f" ({row[COUNT]} records)" if (row[COUNT] or 1) > 1 else ""
-        fault = f"{row[FAULT]}{several}"
-        named.append(f"{file.removesuffix(': ')}:{number}: {fault}" if number else f"{file}{fault}")
-    more = unparsed - sum(row[COUNT] or 1 for row in first)
-    return (*named, *((f"{more} more rows could not be read",) if more else ()))
-
-
-def _coverage(
-    rows: DataFrame,
-    contract: Contract,
-    window: Window,
-    request: Request,
-    reading: Reading,
-    counts: Counts,
-    samples: tuple[str, ...],
-) -> LedgerCoverage:
-    ledger, reach = request.ledger, request.reach
-    bounds = bounds_of(
-        rows, ledger, contract, window, reading.read_at, reading.complete_until, now=request.now
-    )
-    spec = contract.ledgers[ledger]
-    presumed = None if spec.coverage == "declared" else reading.presumed_from
-    begins = (bounds.covers_from, reading.complete_from, presumed, None if reach is None else reach.begins_at)
-    time = TIME_COLUMN[ledger]
-    dating = (
-        f"{counts.undated} rows without {time}" if counts.undated else "",
-        f"{counts.implausible} rows with {time} before 1971 or in the future" if counts.implausible else "",
-        f"{counts.null_words} rows with one of {_NULL_WORDS} as message_id: nullif(…) makes it none"
-        if counts.null_words
-        else "",
-        f"{counts.without_identity} rows without message_id: {_NO_MESSAGE[ledger]}"
-        if counts.without_identity and contract.identity is Identity.MESSAGE_ID and ledger in _NO_MESSAGE
-        else "",
-    )
-    lacking = (
-        f"{count} rows are in files without {name}, which other files have: what they carry is unverifiable"
-        for name, count in counts.lacking
-    )
-    return LedgerCoverage(
-        is_present=reading.is_present,
-        covers_from=max((time for time in begins if time is not None), default=None),
-        complete_until=None if bounds.complete_until is None else bounds.complete_until.astimezone(UTC),
-        names_all_producers=bounds.names_all_producers,
-        is_within_tolerance=tolerance_holds(spec, counts.rows, counts.unparsed, reading.unparsed_inputs),
-        has_sequence_gaps=bounds.has_sequence_gaps,
-        silent=bounds.silent,
-        stated_by=bounds.stated_by,
-        is_by_own_times=bounds.is_by_own_times,
-        rows=counts.rows,
-        unparsed=counts.unparsed + reading.unparsed_inputs,
-        undated=counts.undated,
-        reversed=counts.reversed,
-        unset=counts.unset if window.start >= EARLIEST_PLAUSIBLE else 0,
-        ahead=counts.ahead,
-        digests=reading.digests,
-        notes=(*reading.notes, *samples, *(note for note in dating if note), *lacking, *bounds.notes),
-        unknown=counts.unknown,
-        is_share_group=reading.is_share_group,
     )

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout.contracts import Contract, position_form
+from tieout.engine.doubts import with_shared_inputs
 from tieout.engine.judging.breaks import BREAKS_KEPT, Breaks, proven
 from tieout.engine.judging.task import JudgingInput, judged_by
 from tieout.engine.prematch.prematching import prematched
@@ -71,7 +72,7 @@ def reconciled(
     scope: Scope, *, run_id: str, now: datetime, progress: Progress = lambda _step: None
 ) -> Reconciliation:
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
-    scope = with_topic_generations(scope)
+    scope = with_topic_generations(with_shared_inputs(scope))
     progress("judging")
     judged = judged_by(scope)
     scope = suspected(scope, judged.tables)

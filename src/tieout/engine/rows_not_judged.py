@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -33,10 +34,24 @@ def notes_on_left_out_rows(left_out: DataFrame | None, reading: Reading, counts:
     )
 
 
-def notes_on_other_groups(rows: DataFrame, group: str, counts: Counts) -> tuple[str, ...]:
-    """Return a note on how many rows belong to other groups, and which of these may be the judged one misspelled."""
+@dataclass(frozen=True)
+class OtherGroups:
+    """Rows of other groups than the judged one: a note on them, and names that may be the judged one misspelled."""
+
+    group: str
+    notes: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+
+    @property
+    def spelling(self) -> str:
+        """The names that differ from the judged one only in what people rarely see."""
+        return f"{', '.join(map(repr, self.alike))} and {self.group!r} differ only in case or blanks"
+
+
+def other_groups(rows: DataFrame, group: str, counts: Counts) -> OtherGroups:
+    """Return how many rows belong to other groups, and which of these may be the judged one misspelled."""
     if not counts.of_others:
-        return ()
+        return OtherGroups(group)
     found = (
         rows.where(~is_of_group(group))
         .groupBy("consumer_group")
@@ -45,11 +60,12 @@ def notes_on_other_groups(rows: DataFrame, group: str, counts: Counts) -> tuple[
     )
     named = {row["consumer_group"]: row["count"] for row in found.limit(_NAMED_GROUPS).collect()}
     shown = ", ".join(f"{name} ({count})" for name, count in list(named.items())[:_SHOWN_GROUPS])
-    alike = [name for name in named if _spelled(name) == _spelled(group)]
-    more = f"; {', '.join(map(repr, alike))} and {group!r} differ only in case or blanks" if alike else ""
-    return (
-        f"{counts.of_others} of {counts.rows} rows are set aside, of other groups than {group}: {shown}{more}",
+    others = OtherGroups(group, alike=tuple(name for name in named if _spelled(name) == _spelled(group)))
+    more = f"; {others.spelling}" if others.alike else ""
+    note = (
+        f"{counts.of_others} of {counts.rows} rows are set aside, of other groups than {group}: {shown}{more}"
     )
+    return replace(others, notes=(note,))
 
 
 def _spelled(group: str) -> str:

@@ -522,12 +522,26 @@ def test_contracts_know_the_same_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "notes"),
+    ("groups", "notes", "doubts"),
     [
-        (["loader", None], []),
+        (["loader", None], [], []),
         (
             ["loader", "audit", "audit", "billing"],
             ["3 of 4 rows are set aside, of other groups than loader: audit (2), billing (1)"],
+            [],
+        ),
+        (
+            ["audit", "audit"],
+            ["2 of 2 rows are set aside, of other groups than loader: audit (2)"],
+            [],
+        ),
+        (
+            ["Loader", "loader"],
+            [
+                "1 of 2 rows are set aside, of other groups than loader: Loader (1); "
+                "'Loader' and 'loader' differ only in case or blanks"
+            ],
+            [],
         ),
         (
             ["Loader", "Loader", "loader "],
@@ -535,19 +549,65 @@ def test_contracts_know_the_same_columns(tmp_path: Path) -> None:
                 "3 of 3 rows are set aside, of other groups than loader: Loader (2), loader  (1); "
                 "'Loader', 'loader ' and 'loader' differ only in case or blanks"
             ],
+            [
+                "no row is of the group, and 'Loader', 'loader ' and 'loader' differ only in case or blanks: "
+                "write the name as the rows have it"
+            ],
         ),
     ],
 )
 def test_rows_of_other_groups_are_counted_and_named(
-    spark: SparkSession, tmp_path: Path, groups: list[str | None], notes: list[str]
+    spark: SparkSession, tmp_path: Path, groups: list[str | None], notes: list[str], doubts: list[str]
 ) -> None:
-    """A group in another spelling leaves the output without a row, and every message lost: the notes say why."""
+    """A group in another spelling leaves the output without a row: the ledger does not cover, so no message is lost."""
     rows = [{"message_id": str(n), "consumer_group": group} for n, group in enumerate(groups)]
 
     found = _evidence(spark, tmp_path, rows, ledger="delivered").coverage
 
     assert [note for note in found.notes if "set aside" in note] == notes
     assert found.rows == len(rows)
+    assert list(found.doubts) == doubts
+    assert not (found.is_sound and doubts)
+
+
+_BY_CASE = "case status when 'ok' then 'acked' when 'error' then 'failed' end"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "outcome", "is_doubtful"),
+    [
+        (["OK", "OK"], _BY_CASE, True),
+        (["OK", "error"], _BY_CASE, False),
+        (["OK"], "cast(null as string)", False),
+        ([None], "status", False),
+    ],
+)
+def test_an_outcome_that_fits_no_row_is_a_doubt(
+    spark: SparkSession, tmp_path: Path, statuses: list[str | None], outcome: str, is_doubtful: bool
+) -> None:
+    """All sends would be of unknown outcome, and those that were lost would count as not sent."""
+    rows = [{"message_id": str(n), "status": status} for n, status in enumerate(statuses)]
+
+    found = _evidence(spark, tmp_path, rows, columns={"outcome": outcome}, coverage="declared").coverage
+
+    assert [doubt.partition(":")[0] for doubt in found.doubts] == [
+        "outcome is null in all rows"
+    ] * is_doubtful
+    assert found.is_sound is not is_doubtful
+
+
+@pytest.mark.parametrize(
+    "id_column", ["cast(cast(id as double) as bigint)", "string(double(id))", "id::double::bigint"]
+)
+def test_an_id_of_a_rounded_number_is_unreadable(spark: SparkSession, tmp_path: Path, id_column: str) -> None:
+    """From 2^53 on two ids become one double, and with it one message of whole digits."""
+    rows = [{"id": "9007199254740992"}, {"id": "9007199254740993"}, {"id": "12"}, {"id": None}]
+
+    found = _evidence(spark, tmp_path, rows, columns={"message_id": id_column})
+
+    assert found.coverage.unparsed == 2
+    assert "another id" in found.coverage.notes[0]
+    assert {row["message_id"] for row in found.rows.collect()} in ({"12", None}, {"12.0", None})
 
 
 def test_what_a_producer_stamps_is_compared_as_a_record_keeps_it(spark: SparkSession, tmp_path: Path) -> None:

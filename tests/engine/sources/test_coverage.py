@@ -267,20 +267,30 @@ def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("fields", "columns", "is_doubtful"),
+    ("fields", "columns", "minutes", "is_doubtful"),
     [
-        ({}, {}, True),
-        ({}, {"transaction_id": "transaction_id"}, False),
-        ({}, {"transaction_id": "cast(null as string)"}, False),
-        ({"transaction_state": "committed"}, {}, False),
+        ({}, {}, 0, True),
+        ({}, {"transaction_id": "transaction_id"}, 15, False),
+        ({}, {"transaction_id": "transaction_id"}, 16, True),
+        ({}, {"transaction_id": "cast(null as string)"}, 16, False),
+        ({"transaction_state": "committed"}, {}, 0, False),
     ],
 )
 def test_a_transaction_id_by_its_name_hides_no_answer(
-    spark: SparkSession, tmp_path: Path, fields: dict[str, str], columns: dict[str, str], is_doubtful: bool
+    spark: SparkSession,
+    tmp_path: Path,
+    fields: dict[str, str],
+    columns: dict[str, str],
+    minutes: int,
+    is_doubtful: bool,
 ) -> None:
-    """A payment's transaction that was sent again has rows that differ; as a producer's, all of them are unknown."""
+    """A payment's transaction that was sent again has rows that differ; as a producer's, all of them are unknown.
+
+    So are all sends under a `transactional.id`, which is no transaction: none lasts so long.
+    """
     outcomes = [("t-1", "acked"), ("t-2", "failed"), ("t-2", "acked"), (None, "failed"), (None, "acked")]
     rows = [{**_sent("a", 5), **fields, "transaction_id": of, "outcome": one} for of, one in outcomes]
+    rows[2] |= _sent("a", 5 + minutes)
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -259,3 +260,43 @@ def test_ids_of_a_collation_are_distinguished_by_every_letter(spark: SparkSessio
 
     assert {row["message_id"] for row in found.rows.distinct().collect()} == {"A", "a"}
     assert rows_of(found, "producer_id") == [("p.jsonl",), ("p.jsonl",)]
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"columns": {"message_id": '"id"'}}, "columns.message_id"),
+        ({"columns": {"message_id": "concat('o-', \"id\")"}}, "columns.message_id"),
+        ({"columns": {"message_id": "id", "offset": "17"}}, "columns.offset"),
+        ({"columns": {"message_id": "id", "payload_hash": 'sha2("body", 256)'}}, "columns.payload_hash"),
+        ({"columns": {"message_id": "id"}, "where": "\"status\" = 'SENT'"}, "where"),
+    ],
+)
+def test_a_column_name_in_double_quotes_is_refused(
+    spark: SparkSession, tmp_path: Path, more: dict[str, Any], place: str
+) -> None:
+    """In Spark SQL it is a text: all rows would be one message, would have one hash, or would be left out."""
+    (tmp_path / "p.jsonl").write_text('{"id": "1", "body": "b", "status": "SENT"}\n')
+
+    with pytest.raises(SourceError, match=rf"ledgers\.produced\.{place}: .* in double quotes it is a text"):
+        evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), **more)
+
+
+def test_constants_that_no_row_needs_to_differ_in_are_allowed(spark: SparkSession, tmp_path: Path) -> None:
+    """One topic, one hash as it is written, no key, and a condition that is always true."""
+    (tmp_path / "p.jsonl").write_text('{"id": "1"}\n')
+    columns = {
+        "message_id": "`ID`",
+        "topic": "'orders'",
+        "partition": "0",
+        "offset": "cast(null as bigint)",
+        "payload_hash": "'h1'",
+        "key_hash": "cast(null as string)",
+        "producer_session": "_metadata.file_name",
+    }
+
+    found = evidence_of(
+        spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns, where="true or 1 = 2"
+    )
+
+    assert rows_of(found, "message_id", "payload_hash", "key_hash") == [("1", "h1", None)]

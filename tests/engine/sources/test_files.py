@@ -72,22 +72,39 @@ def _packed(name: str, text: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "name", ["a.jsonl.1", "a.jsonl.2.gz", "a.jsonl.gz", "a.jsonl-20261120", "a.jsonl.old"]
+    "name",
+    [
+        "a.jsonl.1",
+        "a.jsonl.2.gz",
+        "a.jsonl.gz",
+        "a.jsonl-20261120",
+        "a.jsonl.old",
+        "a (1).jsonl",
+        "a-10.jsonl",
+        "day=10/a.jsonl",
+    ],
 )
 def test_a_log_with_the_lines_of_its_rotated_copy_is_no_evidence(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    """`logrotate` copies a log before it empties it: what is collected in between has every line twice."""
+    """`logrotate` copies a log before it empties it: what is collected in between has every line twice.
+
+    So have a download and a later one, and exports of which each has the rows of the one before.
+    """
     lines = [
         f'{{"message_id":"{number}","processed_at":"2026-11-20T10:05:0{number}Z"}}\n' for number in range(4)
     ]
-    for file, text in {"a.jsonl": "".join(lines), name: "".join(lines[:2])}.items():
+    whole = "day=11/a.jsonl" if "/" in name else "a.jsonl"
+    for file, text in {whole: "".join(lines), name: "".join(lines[:2])}.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_bytes(_packed(file, text))
     (tmp_path / "b.jsonl.1").write_text("".join(lines[:1]))
+    (tmp_path / "part-0.jsonl").write_text("".join(lines[1:3]))
+    (tmp_path / "part-1.jsonl").write_text("".join(lines[1:2]))
 
     found = evidence_of(spark, tmp_path, "delivered", source=jsonl("*"), coverage="declared").coverage
 
-    assert found.doubled == (f"a.jsonl begins with the lines of {name}",)
+    assert found.doubled == (f"{whole} begins with the lines of {name}",)
     assert not found.is_sound
 
 
@@ -226,6 +243,33 @@ def test_empty_file_is_present_without_rows(spark: SparkSession, tmp_path: Path)
     assert found.coverage.is_within_tolerance
     assert found.coverage.rows == 0
     assert found.coverage.digests == (f"sha256:{hashlib.sha256(b'').hexdigest()}  a.jsonl",)
+
+
+@pytest.mark.parametrize("length", [2, 4, 10, -4])
+def test_a_bzip2_file_that_ends_within_a_stream_is_cut_off(
+    spark: SparkSession, tmp_path: Path, length: int
+) -> None:
+    """Also where Spark reads the streams before it without an error."""
+    first, second = (bz2.compress(f'{{"message_id":"{n}"}}\n'.encode()) for n in range(2))
+    (tmp_path / "a.jsonl.bz2").write_bytes(first + second[:length])
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*")).coverage
+
+    assert not found.is_within_tolerance
+    assert found.notes[0] == "a.jsonl.bz2: the bzip2 file is cut off"
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
+def test_a_packed_file_without_a_byte_was_not_written(
+    spark: SparkSession, tmp_path: Path, ending: str
+) -> None:
+    """Its program died before it wrote what it had; a packed file of no rows has bytes."""
+    (tmp_path / f"a.jsonl.{ending}").touch()
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*"), columns={"message_id": "id"}).coverage
+
+    assert not found.is_within_tolerance
+    assert "found one without a byte" in found.notes[0]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n"], ids=["no byte", "blank lines"])

@@ -107,6 +107,23 @@ def test_a_dump_without_a_segment_in_the_middle_is_missed(spark: SparkSession, t
     assert not two.coverage.is_within_tolerance
 
 
+@pytest.mark.parametrize("files", [("one.txt",), ("a.txt", "b.txt")], ids=["one file", "two files"])
+def test_of_two_logs_under_one_name_no_record_is_read(
+    spark: SparkSession, tmp_path: Path, files: tuple[str, ...]
+) -> None:
+    """Dumps of two partitions, made from within their folders: the records of one are no conflict with the other's."""
+    dumps = [(TEXT / f"payments-{n}.dump.txt").read_text().splitlines(keepends=True) for n in (1, 0)]
+    logs = ["".join(line for line in lines if not line.startswith("Dumping ")) for lines in dumps]
+    for file in files:
+        (tmp_path / file).write_text("".join(logs) if len(files) == 1 else logs.pop())
+
+    found = _log(spark, tmp_path, kind="kafka_dump_log", path=list(files), topic="payments", partition=0)
+
+    assert rows_of(found, "partition", "offset") == [(0, None)]
+    assert any("some of its offsets stand there twice" in note for note in found.coverage.notes)
+    assert not found.coverage.is_within_tolerance
+
+
 def test_lines_without_a_place_need_the_contract_to_name_it(spark: SparkSession, tmp_path: Path) -> None:
     """Pasted records without the line that names their segment are of no partition until the source says which."""
     lines = (TEXT / "payments-1.dump.txt").read_text().splitlines(keepends=True)[2:]

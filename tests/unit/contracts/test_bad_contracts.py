@@ -96,6 +96,30 @@ WRONG_FIELDS = [
         "group: loader\nidentity: content\nafter: {pipeline: enrich, id: '(.+)'}",
         "6: after.id: has no effect with identity: content",
     ),
+    *(
+        (
+            "message_id: id",
+            f"attempted_at: {text}",
+            "10: ledgers.produced.columns.attempted_at: expected HH, the hour of the day, found yyyy-MM-dd hh:mm:ss: h is 1 to 12, and 12:30 without a, which says which half of the day, is read as 00:30",
+        )
+        for text in ("to_timestamp(t, 'yyyy-MM-dd hh:mm:ss')", 'try_to_timestamp(t, "yyyy-MM-dd hh:mm:ss")')
+    ),
+    *(
+        (
+            "  delivered:\n    source: {kind: jdbc, connection: warehouse, table: orders}",
+            f"  delivered: {{source: {{kind: jdbc, connection: warehouse, table: orders}}}}\n  {ledger}:\n    source: {{kind: files, format: jsonl, path: produced/*.jsonl}}\n    columns: {columns}",
+            f"14: ledgers.{ledger}.source: the ledger is the sends themselves: source, where and columns are those of produced; name the rows that the consumer's side wrote",
+        )
+        for ledger, columns in (
+            ("read", "{message_id: id, processed_at: attempted_at}"),
+            ("filtered", "{message_id: id}"),
+        )
+    ),
+    (
+        "message_id: id",
+        "message_id: id\n      topic: \"'orders'\"\n  read:\n    source: {kind: files, format: jsonl, path: read.jsonl}\n    columns: {consumer_group: \"'orders-loader'\"}\n  staged:\n    source: {kind: files, format: jsonl, path: staged.jsonl}\n    columns: {consumer_group: \"'loader'\"}\n   ",
+        "14: ledgers.read.columns.consumer_group: expected the group that is judged, 'loader', found 'orders-loader': every row would be set aside",
+    ),
     ("grace: 15m", "grace: 15", "5: grace: expected a duration with its unit such as 15m, found 15"),
     (
         "grace: 15m",
@@ -193,6 +217,14 @@ WRONG_FIELDS = [
         ", table: orders",
         ", table: a, query: b",
         "13: ledgers.delivered.source: expected either table or query, found both",
+    ),
+    *(
+        (
+            ", table: orders",
+            f", query: table orders {limit}",
+            f"13: ledgers.delivered.source: expected a query of all rows, found {limit}: others would be missing",
+        )
+        for limit in ("LIMIT 500;", "limit 10 offset 20", "fetch first 5 rows only")
     ),
     ("format: jsonl", "format: json", '8: ledgers.produced.source.format: found "json"; did you mean jsonl?'),
     (
@@ -677,3 +709,37 @@ def test_where_a_message_was_lost_changes_no_digest(tmp_path: Path) -> None:
     assert after.after is not None
     assert after.after.pipeline == "enrich"
     assert Contract.from_json(after.to_json(), tmp_path) == after
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "{message_id: id, processed_at: handled_at}",
+        "{message_id: id, processed_at: attempted_at, outcome: \"if(is_done, 'ok', 'failed')\"}",
+    ],
+)
+def test_a_table_may_hold_sends_and_what_became_of_them(tmp_path: Path, columns: str) -> None:
+    """As an outbox does: the time or the outcome of the effect is its own."""
+    source = "source: {kind: jdbc, connection: warehouse, table: orders}"
+    same = "source: {kind: files, format: jsonl, path: produced/*.jsonl}"
+    path = tmp_path / "orders.yml"
+    path.write_text(GOOD.replace(source, f"{same}\n    columns: {columns}"))
+
+    assert load_contract(path).pipeline == "orders"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select distinct on (id) * from orders order by id, loaded_at",
+        "select o.* from orders o, lateral (select 1 from lines limit 1) l",
+        "select * from orders limit all",
+        "select rate_limit from orders",
+    ],
+)
+def test_a_query_of_all_rows_may_limit_others(tmp_path: Path, query: str) -> None:
+    """A query inside it leaves out none of its own rows."""
+    path = tmp_path / "orders.yml"
+    path.write_text(GOOD.replace("table: orders}", f"query: '{query}'}}"))
+
+    assert load_contract(path).pipeline == "orders"

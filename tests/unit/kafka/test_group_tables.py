@@ -477,6 +477,17 @@ def test_a_row_with_more_cells_than_its_header_is_none() -> None:
     assert len(found.faults) == 1
 
 
+def test_a_quoted_number_with_a_comma_is_one_cell() -> None:
+    """Cut in two, it would fill the empty cells of a member's columns, and 1,244 would be position 1."""
+    header = "Topic,Partition,Current Offset,End Offset,Lag,Consumer ID,Host"
+
+    assert _held(_read(header, 'orders,0,6,9,3,"c,1",')) == [("orders", 0, 6, 9)]
+    found = _read(header, 'orders,0,"1,244","1,244",0,,')
+
+    assert found.positions == ()
+    assert len(found.faults) == 1
+
+
 def test_a_row_that_is_wider_than_an_export_asks_for_its_header() -> None:
     """It is whole, so that pasting it whole again would not help."""
     found = _read("orders,0,6,9,3")

@@ -21,8 +21,6 @@ _COLUMNS: Final = frozenset(
         "START-OFFSET",
         "LAG",
         "OWNER",
-    }
-    | {
         "LEADER-EPOCH",
         "CONSUMER-ID",
         "MEMBER-ID",
@@ -31,8 +29,6 @@ _COLUMNS: Final = frozenset(
         "HOST",
         "CLIENT-ID",
         "ERROR",
-    }
-    | {
         "COORDINATOR",
         "STATE",
         "TYPE",
@@ -344,7 +340,8 @@ def is_row_without_header(line: str, group: str) -> bool:
 def _split(line: str, separator: str | None) -> list[str]:
     if separator is None:
         return line.split()
-    cells = [cell.strip().strip('"').strip() for cell in line.split(separator)]
+    quoted = csv.reader([line.replace("\r", " ")], delimiter=separator, skipinitialspace=True)
+    cells = [cell.strip().strip('"').strip() for cell in next(quoted, [])]
     while cells and not cells[-1]:
         cells.pop()
     return cells

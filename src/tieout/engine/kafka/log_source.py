@@ -28,7 +28,7 @@ _BATCH_ROWS: Final = 8192
 
 _SURVEY_SCHEMA: Final = (
     "path string, topic string, partition int, digest string, first_offset bigint, end_offset bigint, "
-    "records bigint, faults array<string>, is_torn boolean, hole bigint, "
+    "records bigint, faults array<string>, is_torn boolean, hole bigint, falls boolean, "
     "first_markers map<bigint, string>, undecided map<bigint, bigint>"
 )
 _RECORD_SCHEMA: Final = (
@@ -124,7 +124,7 @@ class RecordSource(DataSource):
 def _survey_row(survey: Survey) -> tuple[Any, ...]:
     return (
         *(survey.path, survey.topic, survey.partition, survey.digest, survey.first_offset, survey.end_offset),
-        *(survey.records, list(survey.faults), survey.is_torn, survey.hole),
+        *(survey.records, list(survey.faults), survey.is_torn, survey.hole, survey.falls),
         *(dict(survey.transactions.first_markers), dict(survey.transactions.undecided)),
     )
 

@@ -30,7 +30,8 @@ class Piece:
     """One file of a partition's log, up to `size` bytes; what follows `size` is known once its log was looked through.
 
     `fates` is what later pieces decide of the transactions that this one leaves open, by producer id. Records below
-    `log_start_offset` are no part of the log any more.
+    `log_start_offset` are no part of the log any more. `is_contested` says that an offset stands in the log's pieces
+    twice, as in dumps of two partitions or replicas: no record of the log is read, as nobody knows which is its own.
     """
 
     path: str
@@ -49,6 +50,7 @@ class Piece:
     most_record_bytes: int = Unpacking.record
     most_file_bytes: int = Unpacking.file
     states_bounds: bool = False
+    is_contested: bool = False
 
     @property
     def uri(self) -> str:
@@ -78,6 +80,7 @@ class Survey:
 
     `faults` are stretches that are lost to the evidence, `is_torn` says that the piece ends in a write that was cut
     off. `hole` is the first offset that is missing between two of its batches: legal in a log that was compacted.
+    `falls` says that a batch begins below the end of the one before it.
     """
 
     path: str
@@ -90,6 +93,7 @@ class Survey:
     faults: tuple[str, ...]
     is_torn: bool
     hole: int | None
+    falls: bool
     transactions: Transactions
 
 
@@ -130,6 +134,7 @@ def surveyed(piece: Piece) -> Survey:
         faults=tuple(tally.faults),
         is_torn=tally.is_torn,
         hole=tally.hole,
+        falls=tally.falls,
         transactions=found,
     )
 
@@ -143,6 +148,7 @@ class _Tally:
         self.records = 0
         self.is_torn = False
         self.hole: int | None = None
+        self.falls = False
         self.faults: list[str] = []
 
     def batches(self, entries: Iterable[Entry]) -> Iterator[Batch]:
@@ -165,6 +171,7 @@ class _Tally:
 
     def _count(self, batch: Batch) -> None:
         if self.end_offset is not None and batch.base_offset < self.end_offset:
+            self.falls = True
             self.lose(
                 f"offset {batch.base_offset} follows offset {self.end_offset - 1}: expected them to rise"
             )
@@ -195,23 +202,35 @@ def rows_of(piece: Piece) -> Iterator[Row]:
     """Yield the piece's records from the log's start on, torn tails and malformed lines; other damage is in its survey.
 
     A segment that the broker deleted since it was looked through is a faulty row that counts the records that it held.
+    Of a contested log only the bounds are given.
     """
     try:
-        states = States(_markers(piece), dict(piece.fates))
-        with piece.entries() as entries:
-            left = piece.most_file_bytes
-            for entry in entries:
-                if isinstance(entry, Batch) and left < 0:
-                    yield Row(entry.place, fault=_TOO_MUCH, count=max(1, entry.count))
-                    continue
-                for row in _damaged(entry) if isinstance(entry, Damage) else _decoded(piece, entry, states):
-                    left -= _bytes_of(row.record)
-                    yield row
+        if not piece.is_contested:
+            yield from _read(piece)
     except (OSError, LogError) as error:
         reason = f"cannot be read any more: {error.strerror if isinstance(error, OSError) else error}"
         yield Row(0, fault=reason, count=max(1, piece.records))
     if piece.states_bounds:
         yield Row(piece.size)
+
+
+def _read(piece: Piece) -> Iterator[Row]:
+    """Yield the rows of `rows_of` without the bounds.
+
+    Raises:
+        OSError: where the file cannot be read.
+        LogError: where it does not decode.
+    """
+    states = States(_markers(piece), dict(piece.fates))
+    with piece.entries() as entries:
+        left = piece.most_file_bytes
+        for entry in entries:
+            if isinstance(entry, Batch) and left < 0:
+                yield Row(entry.place, fault=_TOO_MUCH, count=max(1, entry.count))
+                continue
+            for row in _damaged(entry) if isinstance(entry, Damage) else _decoded(piece, entry, states):
+                left -= _bytes_of(row.record)
+                yield row
 
 
 def _markers(piece: Piece) -> list[tuple[int, int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -14,26 +15,34 @@ from tieout.model import Identity, Ledger
 
 _TRANSACTION: Final = "transaction_id"
 _SHOWN: Final = 80
+_LONGEST: Final = timedelta(minutes=15)
+"""How long a transaction may last: the default of the broker's `transaction.max.timeout.ms`."""
 
 
 def doubtful_transactions(rows: DataFrame, present: frozenset[str], contract: Contract) -> Iterator[str]:
     """Yield a note if sends of one transaction have different outcomes, so that all of them are unresolved.
 
-    Only if the contract does not map the column, `produced` has no other column of transactions, and no log states
-    their outcomes. `present` are the columns of `produced`.
+    Only if `produced` has no other column of transactions, and no log states their outcomes. If the contract maps the
+    column, only for a transaction that is longer than brokers let one be: then the column is a `transactional.id`.
+    `present` are the columns of `produced`.
     """
-    is_by_name = _TRANSACTION in present and _TRANSACTION not in contract.ledgers[Ledger.PRODUCED].columns
-    if not is_by_name or "transaction_state" in present or Ledger.LOG in contract.ledgers:
+    is_decided = "transaction_state" in present or Ledger.LOG in contract.ledgers
+    if _TRANSACTION not in present or is_decided:
         return
+    is_mapped = _TRANSACTION in contract.ledgers[Ledger.PRODUCED].columns
+    duration = F.unix_micros(F.max("attempted_at")) - F.unix_micros(F.min("attempted_at"))
+    is_long = F.coalesce(duration > _LONGEST // timedelta(microseconds=1), F.lit(False))
     is_acked = F.coalesce(F.lower("outcome") == "acked", F.lit(False))
     transactions = rows.where(F.col(_TRANSACTION).isNotNull()).groupBy(*SESSION, _TRANSACTION)
-    mixed = transactions.agg(F.bool_or(is_acked).alias("some"), F.bool_and(is_acked).alias("all"))
-    example = mixed.where(F.col("some") & ~F.col("all")).agg(F.min(_TRANSACTION)).head()
+    mixed = transactions.agg(
+        F.bool_or(is_acked).alias("some"), F.bool_and(is_acked).alias("all"), is_long.alias("is_long")
+    ).where(F.col("some") & ~F.col("all"))
+    example = mixed.where(F.lit(not is_mapped) | F.col("is_long")).agg(F.min(_TRANSACTION)).head()
     if example is not None and example[0] is not None:
         yield (
             f"transaction {example[0][:_SHOWN]} has sends that are acked and others that are not, so all of them are "
             f"unknown: map {_TRANSACTION} where it is the producer's transaction (and transaction_state, where the "
-            f"source has it), else leave it out ({_TRANSACTION}: cast(null as string))"
+            f"source has it) and no transactional.id, else leave it out ({_TRANSACTION}: cast(null as string))"
         )
 
 

@@ -20,14 +20,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    BinaryType,
     BooleanType,
     DataType,
     DateType,
     DoubleType,
     FloatType,
-    IntegralType,
-    LongType,
     StringType,
     StructField,
     StructType,
@@ -39,15 +36,13 @@ from tieout.contracts import LedgerSpec
 from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.ledger import (
     CONTENT_WORDS,
-    EFFECT_OUTCOMES,
-    OUTCOMES,
     SCHEMAS,
-    TRANSACTION_STATES,
     UNKNOWN,
     lacking_word,
 )
 from tieout.engine.limits import EXPECTED_TIME
-from tieout.engine.sources.casting import in_calendar, is_date_text, is_rounded_text, strict
+from tieout.engine.sources.casting import in_calendar, strict
+from tieout.engine.sources.constant_expressions import require_columns
 from tieout.engine.sources.expressions import (
     NOT_ANALYSED,
     exact,
@@ -57,9 +52,11 @@ from tieout.engine.sources.expressions import (
     numbers_in,
     require_plain,
 )
+from tieout.engine.sources.inexact_ids import REASON, is_inexact
 from tieout.engine.sources.json_numbers import MARKED
 from tieout.engine.sources.named_columns import head_of, heads_in, is_path, paths_of, without_literals
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT, UNSURE
+from tieout.engine.sources.value_faults import VALUE, fault_of_row, fault_of_value, mismatch
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -69,14 +66,6 @@ MAY_BE_NULL: Final = re.compile(
 )
 """Functions and operators that say that an expression may intentionally be null."""
 _BELONGS: Final = "_tieout_belongs"
-_VALUE: Final = "_tieout_value_"
-_OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
-"""Columns of which a row of the log must have at least one."""
-_SHOWN_TEXT: Final = 80
-_OF_DAY: Final = "a time of day beside the date, as the window is shorter than a day"
-_ALL_DIGITS: Final = (
-    "a number with all its digits (spreadsheets round long ones; take the file from before that)"
-)
 _WHERE_IS_NULL: Final = (
     "where: expected true or false, found null, so nobody knows whether the row belongs to the ledger; say what null "
     "means with coalesce(…, false), coalesce(…, true), IS DISTINCT FROM or <=>"
@@ -147,12 +136,17 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         shielded = _with_known_times(source, {name for text in computed for name in heads_in(text)})
         valued, left_out = _with_values(shielded, ledger, spec, mapping, names)
         types = {field.name: field.dataType for field in valued.schema.fields}
-        faults = [F.col(FAULT), *(_fault_of(types, ledger, field, takes_dates) for field in schema.fields)]
-        fault = F.coalesce(*faults, _fault_of_row(ledger, frozenset(mapping)))
+        faults = [
+            F.col(FAULT),
+            *(fault_of_value(types, ledger, field, takes_dates) for field in schema.fields),
+        ]
+        fault = F.coalesce(*faults, fault_of_row(ledger, frozenset(mapping)))
+        if spec.where is not None:
+            # Only then: Spark pushes the condition down, through all that makes a fault, before it sees that it is true.
+            valued = valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
         # Each step names the columns that the next one uses more than once, so that they are evaluated once.
         rows = (
-            valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
-            .select("*", *(_value_of(types, field, takes_dates) for field in schema.fields))
+            valued.select("*", *(_value_of(types, field, takes_dates) for field in schema.fields))
             .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *more)
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
@@ -195,7 +189,7 @@ def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
 
 def _notes(types: Mapping[str, DataType], schema: StructType) -> Iterator[str]:
     for field in schema.fields:
-        kind = types.get(_VALUE + field.name)
+        kind = types.get(VALUE + field.name)
         if isinstance(field.dataType, StringType) and isinstance(kind, DoubleType | FloatType):
             yield f"{field.name}: its source has floating-point numbers; 101.0 is read as 101"
 
@@ -219,8 +213,8 @@ def _with_known_times(source: DataFrame, used: set[str]) -> DataFrame:
     for field in fields:
         column = F.col(f"`{field.name.replace('`', '``')}`")
         times[field.name] = in_calendar(column, field.dataType)
-        mismatch = _mismatch(column.cast(StringType()), field.name, EXPECTED_TIME)
-        faults.append(F.when(column.isNotNull() & times[field.name].isNull(), mismatch))
+        fault = mismatch(column.cast(StringType()), field.name, EXPECTED_TIME)
+        faults.append(F.when(column.isNotNull() & times[field.name].isNull(), fault))
     return source.withColumns({FAULT: F.coalesce(*faults), **times})
 
 
@@ -239,6 +233,7 @@ def _with_values(
         _check_boolean(source.select(belongs), place)
     values, failures = [], []
     expressions = expressions_of(source, mapping, f"{place}.columns", names, numbers)
+    require_columns(mapping, spec.where if names else None, names, place)
     if spec.where is not None and names:
         is_failed = _is_failed(belongs, spec.where, names)
         doubt = F.when(is_failed, "where: a value does not convert")
@@ -248,9 +243,11 @@ def _with_values(
         left_out = source.where(is_other & F.coalesce(F.col(FAULT), doubt).isNull())
     for name, text in mapping.items():
         value = expressions[name]
-        values.append(value.alias(_VALUE + name))
+        values.append(value.alias(VALUE + name))
         reason = F.lit(f"{name}: a value does not convert")
         failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
+        if name == "message_id":
+            failures.append(F.when(is_inexact(source, text, names), REASON))
     kept = [
         F.col(name) for name in (*HIDDEN, COUNT, LACKS, UNSURE) if name != FAULT and name in source.columns
     ]
@@ -309,7 +306,7 @@ def _is_failed(value: Column, text: str, names: list[str]) -> Column:
 
 
 def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bool) -> Column:
-    name = _VALUE + field.name
+    name = VALUE + field.name
     if name not in types:
         return F.lit(None).cast(field.dataType).alias(field.name)
     value = strict(F.col(name), types[name], field.dataType, takes_dates=takes_dates)
@@ -320,72 +317,6 @@ def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bo
         # A record keeps milliseconds of what its producer says. Source: "Record" in Kafka's "Message Format".
         value = F.date_trunc("millisecond", value)
     return value.alias(field.name)
-
-
-def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField, takes_dates: bool) -> Column:
-    """Return why the column's value is not valid for its type or its allowed values; null if it is, or is null.
-
-    Columns that already have the type are not checked, unless `strict` rejects some of its values.
-    """
-    name = _VALUE + field.name
-    if name not in types:
-        return F.lit(None).cast(StringType())
-    allowed = _words(ledger, field.name)
-    if allowed:
-        expected = f"one of {', '.join(sorted(allowed))}"
-        return F.when(~F.col(field.name).isin(*allowed), _mismatch(F.col(field.name), field.name, expected))
-    if types[name] == field.dataType and not isinstance(field.dataType, LongType | TimestampType):
-        return F.lit(None).cast(StringType())
-    expected = _described(field.dataType)
-    is_other = F.col(name).isNotNull() & F.col(field.name).isNull()
-    if isinstance(field.dataType, StringType) and isinstance(types[name], DoubleType | FloatType):
-        # What pandas writes where there is no value.
-        is_other &= ~F.isnan(name)
-        power = 24 if isinstance(types[name], FloatType) else 53
-        expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
-    raw = F.hex(name) if isinstance(types[name], BinaryType) else F.col(name).cast("string")
-    description = F.lit(expected)
-    if isinstance(field.dataType, IntegralType | TimestampType) and isinstance(types[name], StringType):
-        description = F.when(is_rounded_text(raw), _ALL_DIGITS).otherwise(description)
-    if isinstance(field.dataType, TimestampType) and not takes_dates:
-        description = F.when(is_date_text(raw), _OF_DAY).otherwise(description)
-    return F.when(is_other, _mismatch(raw, field.name, description))
-
-
-def _mismatch(value: Column, name: str, expected: Column | str) -> Column:
-    """Return the expected value of a column and the text that was found, shortened."""
-    description = F.lit(expected) if isinstance(expected, str) else expected
-    return F.concat(
-        F.lit(f"{name}: expected "), description, F.lit(", found "), F.substring(value, 1, _SHOWN_TEXT)
-    )
-
-
-def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
-    """Return why the row is faulty as a whole: a row of the log must be a record or state bounds."""
-    if ledger is not Ledger.LOG or not mapped:
-        return F.lit(None).cast(StringType())
-    stated = [F.col(_VALUE + name).isNotNull() for name in _OF_THE_LOG if name in mapped]
-    expected = f"offset: expected a record's offset, or one of {', '.join(_OF_THE_LOG[1:])}"
-    return F.when(~reduce(Column.__or__, stated, F.lit(False)), F.lit(expected))
-
-
-def _words(ledger: Ledger, column: str) -> frozenset[str]:
-    if column == "outcome":
-        return OUTCOMES if ledger is Ledger.PRODUCED else EFFECT_OUTCOMES
-    return {"transaction_state": TRANSACTION_STATES, "content": CONTENT_WORDS}.get(column, frozenset())
-
-
-def _described(kind: DataType) -> str:
-    if isinstance(kind, TimestampType):
-        return (
-            "an ISO 8601 time or milliseconds since 1970, of the years 1 to 9999 (others: "
-            "timestamp_seconds(cast(COLUMN as bigint)), timestamp_micros(cast(COLUMN as bigint)), "
-            "to_timestamp(COLUMN, FORMAT))"
-        )
-    if isinstance(kind, BooleanType):
-        return "true or false"
-    names = {"bigint": "a whole number below 2^62", "int": "a whole number below 2^31"}
-    return names.get(kind.simpleString(), kind.simpleString())
 
 
 def _check_boolean(belongs: DataFrame, place: str) -> None:

@@ -26,6 +26,7 @@ from tieout.engine.sources.file_faults import (
     CHUNK,
     GZIP_WINDOW,
     LEFT_OUT,
+    NO_ARCHIVE,
     UNFINISHED,
     empty_archive_fault,
     is_left_out,
@@ -171,6 +172,8 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
             fault = "the gzip file is cut off"
         if size and is_left_out(path.name):
             fault = LEFT_OUT
+        if not size and is_text and path.suffix in _PACKED:
+            fault = NO_ARCHIVE
         fault = (packing_mismatch(path.name, partial(_head, path)) if is_text else None) or fault
         fault = fault or (empty_archive_fault(path.name, partial(_head, path)) if size else None)
         fault = fault or (without_ends(path, size) if file_format == "parquet" else None)

@@ -80,6 +80,9 @@ def unpacked(archive: Any, chunk: bytes, watch: Watch) -> tuple[Any, str | None]
     return archive, None
 
 
+NO_ARCHIVE: Final = "expected a packed file, found one without a byte: even of no rows a packed file has some"
+
+
 def empty_archive_fault(name: str, head: Callable[[], bytes]) -> str | None:
     """Return the fault of a packed file that Spark may read as empty, without an error.
 

@@ -224,6 +224,8 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
     end = max(ends[-1], start)
     transactions = [survey.transactions for survey in surveys]
     stable = first_open_offset(transactions)
+    overlap = [following < end for end, following in zip(ends, bases[1:], strict=False)]
+    is_contested = any(overlap) or any(survey.falls for survey in surveys)
     ready = [
         replace(
             piece,
@@ -234,10 +236,11 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
             records=survey.records,
             fates=tuple(fate.items()),
             is_transactional=not survey.transactions.is_empty,
+            is_contested=is_contested,
         )
         for (piece, survey), fate in zip(pairs, fates_of(transactions), strict=True)
     ]
-    if start == end or not any(survey.records for survey in surveys):
+    if start == end or is_contested or not any(survey.records for survey in surveys):
         ready[-1] = replace(ready[-1], states_bounds=True)
     name = f"{place[0]}-{place[1]}"
     beyond = [_BEYOND.format(start, ends[-1])] if start > ends[-1] else []
@@ -246,6 +249,7 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
         *beyond,
         *_piece_faults(pairs, spec),
         *([] if spec.is_compacted else _gaps(bases, ends)),
+        *([_CONTESTED] if is_contested else []),
     )
     notes = (*facts.notes, *_above_high_watermark(facts.high_watermark, end))
     return _Log(
@@ -267,6 +271,12 @@ def _has_holes(survey: Survey) -> bool:
 _BEYOND: Final = (
     "log-start-offset-checkpoint says that the log starts at offset {}, and its segments end at {}: expected a start "
     "up to there; copy both again"
+)
+
+
+_CONTESTED: Final = (
+    "some of its offsets stand there twice, as in the logs of two partitions or replicas: no record is read, as nobody "
+    "knows which is its own; name one log"
 )
 
 

@@ -78,6 +78,15 @@ def is_path(text: str) -> bool:
     return _PATH.fullmatch(text.strip()) is not None
 
 
+def is_text(text: str) -> bool:
+    """Return whether an expression is a quoted text and nothing else.
+
+    >>> is_text(" 'h1' "), is_text("sha2('h1', 256)")
+    (True, False)
+    """
+    return _LITERAL.fullmatch(text.strip()) is not None
+
+
 def heads_in(text: str) -> set[str]:
     """Return the columns that an expression names, without their fields."""
     return {head_of(path) for path in paths_of(text)}

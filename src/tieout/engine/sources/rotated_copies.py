@@ -1,7 +1,8 @@
-"""Rotated logs whose lines another file of the log begins with: rows that were handed over twice.
+"""Files whose lines another file of the same name but for its numbers begins with: rows that were handed over twice.
 
 `logrotate` with `copytruncate` copies a log and empties it afterwards; where emptying fails, or the files are collected
-in between, the log still has every line of its copy. The same is true of a backup or an archive of a log that grew.
+in between, the log still has every line of its copy. The same is true of a backup or an archive of a log that grew,
+of a file that was downloaded again, and of an export that has the rows of the one before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from tieout.engine.sources.paths import is_remote
 
 _ROTATED: Final = re.compile(r"(\.\d+|-\d{8,10}|\.(?:old|orig|prev))?(\.(?:gz|bz2|zst))?$")
 """What rotation, or whoever keeps a copy, writes behind a log's name."""
+_NUMBERS: Final = re.compile(r"\bcopy\b( of\b)?|[\W\d_]+", re.IGNORECASE)
+"""What exports and downloads of one thing differ in: `10/orders.csv` and `11/orders.csv`, `orders (1).csv`."""
+_PART: Final = re.compile(r"(?:^|/)part-\d[^/]*$")
+"""Parts that a job of Spark's or Hadoop's writes have the same name but for their numbers, and different rows."""
 _HEAD_BYTES: Final = 4096
 _CHUNK: Final = 1 << 20
 
@@ -28,7 +33,7 @@ def rotated_copies(files: Sequence[Input], *, has_header: bool) -> tuple[tuple[s
     logs: dict[str, list[Input]] = defaultdict(list)
     for file in files:
         if file.size and not is_remote(file.path):
-            logs[_ROTATED.sub("", file.path)].append(file)
+            logs[_log_of(file.path)].append(file)
     return tuple(
         (copy.path, f"{whole.name} begins with the lines of {copy.name}")
         for members in logs.values()
@@ -36,6 +41,17 @@ def rotated_copies(files: Sequence[Input], *, has_header: bool) -> tuple[tuple[s
         for one, other in _alike_at_head(members)
         for copy, whole in _beginning(one, other, 2 if has_header else 1)
     )
+
+
+def _log_of(path: str) -> str:
+    """Return what the paths of one log's files have in common.
+
+    >>> names = ("a.csv", "a.csv.1.gz", "a (1).csv", "a-20261120.csv", "Copy of a.csv", "2026-11-20/a.csv")
+    >>> {_log_of(f"out/{name}") for name in names}
+    {'outacsv'}
+    """
+    stem = _ROTATED.sub("", path)
+    return stem if _PART.search(stem) else _NUMBERS.sub("", stem)
 
 
 def _alike_at_head(members: Sequence[Input]) -> Iterator[tuple[Input, Input]]:

@@ -54,15 +54,18 @@ class Watch:
 
 
 def fault_of_packed(path: Path, watch: Watch) -> str | None:
-    """Return what of a bzip2 or zstd file is too large; None of any other, and of one that does not unpack.
+    """Return what of a bzip2 or zstd file is too large, or that it is cut off; None of any other.
 
-    What is wrong with such a one shows when it is read.
+    What else is wrong with a file shows when it is read. Spark reads a bzip2 file that ends within the first bytes of
+    a stream without an error.
     """
     if path.suffix not in _SEPARATE:
         return None
     try:
         return next((fault for piece in _pieces(path) if (fault := watch.add(piece)) is not None), None)
-    except (OSError, EOFError):
+    except EOFError:
+        return "the bzip2 file is cut off" if path.suffix == ".bz2" else None
+    except OSError:
         return None
 
 

@@ -128,7 +128,7 @@ def _unsoundness(coverage: LedgerCoverage) -> str | None:
         return "a producer session's sequence has gaps"
     if coverage.doubled:
         return f"the same evidence twice: {coverage.doubled[0]}"
-    return None
+    return coverage.doubts[0] if coverage.doubts else None
 
 
 def _untimeliness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
