@@ -142,7 +142,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         ]
         fault = F.coalesce(*faults, fault_of_row(ledger, frozenset(mapping)))
         if spec.where is not None:
-            # Spark would push a condition that is always true down, through all that makes a fault, before it sees that.
+            # Else the condition is always true, and Spark pushes it down, through all that makes a fault.
             valued = valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
         # Each step names the columns that the next one uses more than once, so that they are evaluated once.
         rows = (
