@@ -17,7 +17,8 @@ from tieout.errors import SourceError
 _IDENTITIES: Final = ("message_id", "offset")
 """Columns whose values distinguish rows: no constant is right."""
 _METADATA: Final = "_metadata"
-_NULL: Final = re.compile(r"\bnull\b", re.IGNORECASE)
+_ALLOWED: Final = re.compile(r"\bnull\b|`|[(,]\s*\*\s*[),]", re.IGNORECASE)
+"""Null, a name in backticks, or a star as an argument: all columns."""
 _ADVICE: Final = (
     "expected an expression over the source's columns, found {}, which is the same for every row; a column's name "
     "stands without quotes, or in backticks: in double quotes it is a text"
@@ -47,7 +48,7 @@ def _is_constant(text: str, names: Sequence[str]) -> bool:
 
     >>> _is_constant("concat('a', \"id\")", ["id"]), _is_constant("concat('a', ID)", ["id"])
     (True, False)
-    >>> _is_constant("cast(null as string)", ["id"])
-    False
+    >>> _is_constant("cast(null as string)", ["id"]), _is_constant("to_json(struct(*))", ["id"])
+    (False, False)
     """
-    return not paths_in(text, names) and _NULL.search(without_literals(text)) is None
+    return not paths_in(text, names) and _ALLOWED.search(without_literals(text)) is None

@@ -22,7 +22,7 @@ from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.inputs import Input, Inputs
 from tieout.engine.sources.json_lines import inferred, json_rows
 from tieout.engine.sources.lacking import columnar_groups, json_with_lacking, with_lacking
-from tieout.engine.sources.lines import block_of, uri_of
+from tieout.engine.sources.lines import block_of, lines_of, uri_of
 from tieout.engine.sources.listing import of_these_files
 from tieout.engine.sources.nanoseconds import Columns, by_columns, in_microseconds
 from tieout.engine.sources.parquet_copies import COPIED, with_texts
@@ -256,7 +256,7 @@ def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
         rows = request.spark.read.text(path) if is_text else _columnar_rows(whole, spec.format, [file], {})
         rows.write.format("noop").mode("overwrite").save()
         if spec.format == "jsonl":
-            inferred(request.spark, [file], {})
+            inferred(lines_of(request.spark, [file]), [file], {})
     except Exception as error:
         if not is_of_spark(error):
             raise

@@ -65,9 +65,10 @@ _CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
     """Return the objects of JSON lines with the fields of all lines; unused fields are null."""
+    lines = lines_of(request.spark, files)
     schema = with_null_objects(
-        inferred(request.spark, files, options),
-        lambda: inferred(request.spark, files, {**options, _WITHOUT_NULLS: "true"}),
+        inferred(lines, files, options),
+        lambda: inferred(lines, files, {**options, _WITHOUT_NULLS: "true"}),
         request.expressions or (),
     )
     text = {name.lower() for name in request.text_columns}
@@ -83,11 +84,12 @@ def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, st
     unused = {field.name.lower(): field.name for field in fields if not request.needs(field.name)}
     numbers = {} if _has_other_syntax(options) else _numbers_of(needed, schema, request)
     numeric = frozenset(name.lower() for name in request.number_columns)
-    rows = json_objects(lines_of(request.spark, files), needed, options, numbers, numeric)
+    rows = json_objects(lines, needed, options, numbers, numeric)
     if excess:
         too_many = F.when(has_any_key(F.col(TEXT), excess), F.lit(TOO_MANY))
         rows = rows.withColumn(FAULT, F.coalesce(FAULT, too_many))
-    return rows.select("*", *(F.lit(None).cast(StringType()).alias(name) for name in unused.values()))
+    nulls = [F.lit(None).cast(StringType()).alias(name) for name in unused.values()]
+    return rows.select("*", *nulls) if nulls else rows
 
 
 def _has_other_syntax(options: Mapping[str, str]) -> bool:
@@ -111,22 +113,22 @@ def _numbers_of(needed: StructType, schema: StructType, request: Request) -> dic
     return {name: field_paths for name, field_paths in paths.items() if field_paths}
 
 
-def inferred(spark: SparkSession, files: Sequence[Input], options: Mapping[str, str]) -> StructType:
-    """Return the fields of all objects in the files, each in every spelling.
+def inferred(lines: DataFrame, files: Sequence[Input], options: Mapping[str, str]) -> StructType:
+    """Return the fields of all objects in the files, of which these are the lines, each in every spelling.
 
     Otherwise Spark uses one spelling for all, and reads values under another one as null.
 
     Raises:
         AnalysisException: if an object has a duplicate key.
     """
-    paths = [file.read_path for file in files]
+    spark, paths = lines.sparkSession, [file.read_path for file in files]
     settings = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     before = spark.conf.get(_CASE_SENSITIVE)
     spark.conf.set(_CASE_SENSITIVE, "true")
     try:
         if not is_classic(spark):
             return spark.read.options(**settings).json(paths).schema
-        schema = _schema_of(spark, lines_of(spark, files).where(~is_deep(F.col(TEXT))), settings)
+        schema = _schema_of(spark, lines.where(~is_deep(F.col(TEXT))), settings)
         # Spark checks for duplicate keys only when it reads files.
         return spark.read.options(**settings).schema(schema).json(paths).schema
     finally:

@@ -20,8 +20,16 @@ from tieout.engine.sources.paths import is_remote
 
 _ROTATED: Final = re.compile(r"(\.\d+|-\d{8,10}|\.(?:old|orig|prev))?(\.(?:gz|bz2|zst))?$")
 """What rotation, or whoever keeps a copy, writes behind a log's name."""
-_NUMBERS: Final = re.compile(r"\bcopy\b( of\b)?|[\W\d_]+", re.IGNORECASE)
-"""What exports and downloads of one thing differ in: `10/orders.csv` and `11/orders.csv`, `orders (1).csv`."""
+_VARYING: Final = re.compile(
+    r"\bcopy\b(?: of\b)?|\(\d+\)|20\d\d[-_]?\d\d(?:[-_]?\d\d(?:[T_-]?\d\d(?:[-_:]?\d\d){0,2}Z?)?)?"
+    r"|(?<=[/=])\d+(?=/)|(?<=[-_. ])\d{1,7}(?=\.\w)",
+    re.IGNORECASE,
+)
+"""What exports and downloads of one thing differ in: `10/orders.csv` and `11/orders.csv`, `orders (1).csv`.
+
+Not the partitions and offsets in the names that Kafka Connect gives, such as `orders+0+0000000010.json`.
+"""
+_SEPARATORS: Final = re.compile(r"[\s_./-]+")
 _PART: Final = re.compile(r"(?:^|/)part-\d[^/]*$")
 """Parts that a job of Spark's or Hadoop's writes have the same name but for their numbers, and different rows."""
 _HEAD_BYTES: Final = 4096
@@ -51,7 +59,7 @@ def _log_of(path: str) -> str:
     {'outacsv'}
     """
     stem = _ROTATED.sub("", path)
-    return stem if _PART.search(stem) else _NUMBERS.sub("", stem)
+    return stem if _PART.search(stem) else _SEPARATORS.sub("", _VARYING.sub("", stem))
 
 
 def _alike_at_head(members: Sequence[Input]) -> Iterator[tuple[Input, Input]]:
