@@ -12,8 +12,8 @@ from tieout.contracts.sources.files import Paths
 class FlinkCheckpointsSource(Copy):
     """The positions of a job's Kafka source, checkpoint by checkpoint, over all lives of the job.
 
-    Below `path` lie checkpoints and savepoints, such as `execution.checkpointing.dir`. `source` is the uid or the name
-    of the operator that reads Kafka, and may be left out where the job has one.
+    Below `path` lie checkpoints and savepoints, such as `execution.checkpointing.dir`. `source` is the uid, the name or
+    the id of the operator that reads Kafka, and may be left out where the job has one.
     """
 
     kind: Literal["flink_checkpoints"] = "flink_checkpoints"
