@@ -640,7 +640,9 @@ def test_what_smallrye_parks_is_seen_in_the_ledger() -> None:
     """Of retries, too, where these end in a queue; without one they are left out in the end."""
     retries = "consumer: {failure-strategy: delayed-retry-topic%s}"
     queue = ", dead-letter-queue.topic: q"
-    ledgers = {name: {"source": FILES} for name in ("produced", "delivered", "dead_letters")}
+    ledgers = {
+        name: {"source": {**FILES, "path": name}} for name in ("produced", "delivered", "dead_letters")
+    }
 
     assert lint(retries % "")["smallrye_failures"].is_certain
     assert "smallrye_failures" not in lint(retries % queue)

@@ -291,7 +291,9 @@ def lint(parts: Parts, folder: Path) -> dict[str, Finding]:
             name = f"{section}.json" if said["file"].startswith("{") else f"{section}.properties"
             (folder / name).write_text(said["file"])
             settings[section]["file"] = name
-    ledgers = {name: {"source": FILES} for name in ("produced", "delivered", "dead_letters")}
+    ledgers = {
+        name: {"source": {**FILES, "path": name}} for name in ("produced", "delivered", "dead_letters")
+    }
     found = findings(contract(settings, base=folder, ledgers=ledgers))
     return {finding.rule: finding for finding in found if finding.rule != "broker_unsaid"}
 
