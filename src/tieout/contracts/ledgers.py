@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -77,11 +78,23 @@ class LedgerSpec(Model):
         return by_path if self.where is None else by_path | {f"{place}.where": self.where}
 
 
-def reads_sends(ledger: Ledger, spec: LedgerSpec, produced: LedgerSpec) -> bool:
-    """Return whether a ledger of the consumer's side would have a row for each send, if it had the rows of `produced`.
+_CONSUMER_SIDE: Final = (Ledger.DELIVERED, Ledger.READ, Ledger.FILTERED, Ledger.DEAD_LETTERS)
+
+
+def ledgers_like_produced(ledgers: Mapping[Ledger, LedgerSpec]) -> list[Ledger]:
+    """Return the consumer's ledgers that would have a row for each send, if they had the rows of `produced`.
 
     A ledger with an id, a time or an outcome of its own may say more of the same rows, as an outbox does.
     """
+    produced = ledgers.get(Ledger.PRODUCED)
+    return [
+        ledger
+        for ledger in _CONSUMER_SIDE
+        if produced is not None and ledger in ledgers and _is_like(ledger, ledgers[ledger], produced)
+    ]
+
+
+def _is_like(ledger: Ledger, spec: LedgerSpec, produced: LedgerSpec) -> bool:
     own, sent = spec.columns, produced.columns
     if spec.where != produced.where or own.get("message_id") != sent.get("message_id"):
         return False

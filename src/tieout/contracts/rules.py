@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from tieout.contracts.columns import CANONICAL_COLUMNS, CONTENT_COLUMNS
 from tieout.contracts.durations import format_duration
 from tieout.contracts.expressions import half_day_pattern, refusal, refused, with_moment
-from tieout.contracts.ledgers import CoverageSpec, reads_sends
+from tieout.contracts.ledgers import CoverageSpec, ledgers_like_produced
 from tieout.contracts.secrets import secrets_in
 from tieout.contracts.sources import QUEUES
 from tieout.contracts.times import parse_time
@@ -123,12 +123,8 @@ def _ledgers(contract: Contract) -> Iterator[Problem]:
 
 def _same_rows(contract: Contract) -> Iterator[Problem]:
     """Find ledgers of the consumer's side that are the sends themselves: then nothing could be lost."""
-    produced = contract.ledgers.get(Ledger.PRODUCED)
-    for ledger in (Ledger.DELIVERED, Ledger.READ, Ledger.FILTERED, Ledger.DEAD_LETTERS):
-        spec = contract.ledgers.get(ledger)
-        if produced is None or spec is None or spec.source != produced.source:
-            continue
-        if reads_sends(ledger, spec, produced):
+    for ledger in ledgers_like_produced(contract.ledgers):
+        if contract.ledgers[ledger].source == contract.ledgers[Ledger.PRODUCED].source:
             yield Problem(
                 ("ledgers", ledger.value, "source"),
                 "the ledger is the sends themselves: source, where and columns are those of produced; name the rows "

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from tieout.contracts import Contract
-from tieout.contracts.ledgers import reads_sends
+from tieout.contracts.ledgers import ledgers_like_produced
 from tieout.engine.counting import Counts
 from tieout.engine.rows_not_judged import OtherGroups
 from tieout.engine.scope import Scope
@@ -21,12 +21,8 @@ def with_shared_inputs(scope: Scope) -> Scope:
     """Return the scope; a ledger of the consumer's side that has a file of the sends does not cover."""
     contract, sent = scope.contract, scope.evidence[Ledger.PRODUCED].coverage.digests
     evidence = dict(scope.evidence)
-    for ledger in (Ledger.DELIVERED, Ledger.READ, Ledger.FILTERED, Ledger.DEAD_LETTERS):
-        found = evidence.get(ledger)
-        if found is None or not reads_sends(
-            ledger, contract.ledgers[ledger], contract.ledgers[Ledger.PRODUCED]
-        ):
-            continue
+    for ledger in ledgers_like_produced(contract.ledgers):
+        found = evidence[ledger]
         shared = sorted(line.partition("  ")[2] for line in set(sent) & set(found.coverage.digests))
         if shared:
             doubt = f"{shared[0]} is a file of produced as well, so that each send in it counts here"

@@ -68,33 +68,32 @@ def read_evidence(
         SourceError: where a source cannot be read as the contract describes it.
         ConnectionNotFoundError: where it names a connection that is not defined.
     """
-    return kept_evidence(open_ledgers(spark, contract, window, now))
+    return kept_evidence(contract, open_ledgers(spark, contract, window, now))
 
 
 def open_ledgers(
     spark: SparkSession, contract: Contract, window: Window, now: datetime
 ) -> dict[Ledger, OpenLedger]:
-    """Return every declared ledger with its rows described and none of them read yet.
+    """Return every declared ledger with its rows described and none of them read yet, in the order to read them in.
 
     Raises: what `read_evidence` raises.
     """
     session_settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.timeParserPolicy": "CORRECTED"}
     for name, value in (session_settings | {AS_NUMBERS: "true"} | FOR_EVIDENCE).items():
         spark.conf.set(name, value)
-    opened = {
+    return {
         ledger: _opened(spark, contract, window, now, ledger) for ledger in in_reading_order(contract.ledgers)
     }
-    return {ledger: opened[ledger] for ledger in contract.ledgers}
 
 
-def kept_evidence(opened: Mapping[Ledger, OpenLedger]) -> dict[Ledger, Evidence]:
-    """Return the evidence of opened ledgers, read once and materialised.
+def kept_evidence(contract: Contract, opened: Mapping[Ledger, OpenLedger]) -> dict[Ledger, Evidence]:
+    """Return the evidence of opened ledgers, read once and materialised, in the contract's order.
 
     Raises:
         SourceError: where an expression of the contract fails on a row.
     """
-    evidence = {ledger: opened[ledger].kept() for ledger in in_reading_order(opened)}
-    return {ledger: evidence[ledger] for ledger in opened}
+    evidence = {ledger: known.kept() for ledger, known in opened.items()}
+    return {ledger: evidence[ledger] for ledger in contract.ledgers}
 
 
 def _opened(

@@ -63,7 +63,7 @@ def reconcile(
     opened = open_ledgers(spark, contract, window, now)
     scope = prematched(contract, window, opened, progress) if contract.match == "auto" else None
     if scope is None:
-        scope = Scope(contract, window, kept_evidence(opened))
+        scope = Scope(contract, window, kept_evidence(contract, opened))
     with suited_to(spark, is_small=not scope.is_large, rows=scope.row_count):
         return reconciled(scope, run_id=run_id, now=now, progress=progress)
 

@@ -33,7 +33,6 @@ from tieout.engine.prematch.fingerprint import LedgerRows
 from tieout.engine.prematch.log_bounds import bounds_of, compacts, statements_of
 from tieout.engine.prematch.remainder import MAX_SHARE, Remainder, remainder_of, with_ends
 from tieout.engine.reading import OpenLedger
-from tieout.engine.reading_order import in_reading_order
 from tieout.engine.scope import Scope
 from tieout.engine.sources.source import is_of_spark, name_of_failure
 from tieout.engine.topic_generations import with_topic_generations
@@ -109,9 +108,9 @@ def prematched(
     if sum(opened[ledger].reading.size for ledger in SIDES) <= SMALL_BYTES:
         return None
     evidence = {
-        ledger: opened[ledger].kept()
-        for ledger in in_reading_order(opened)
-        if ledger not in COMPARED_LEDGERS or not opened[ledger].is_rescanned
+        ledger: known.kept()
+        for ledger, known in opened.items()
+        if ledger not in COMPARED_LEDGERS or not known.is_rescanned
     }
     progress(
         "comparing the sides' fingerprints" if has_positions else "holding both sides together, id by id"
@@ -131,7 +130,7 @@ def prematched(
             ledger: opened[ledger].scanned(counts[ledger]) for ledger in sides if ledger not in evidence
         }
         read = evidence | not_kept
-        scope = Scope(contract, window, {ledger: read[ledger] for ledger in opened})
+        scope = Scope(contract, window, {ledger: read[ledger] for ledger in contract.ledgers})
         remaining = (
             remainder_scope_by_id(scope, progress)
             if compared is None

@@ -34,12 +34,7 @@ from pyspark.sql.types import (
 
 from tieout.contracts import LedgerSpec
 from tieout.contracts.columns import CONTENT_COLUMNS
-from tieout.engine.ledger import (
-    CONTENT_WORDS,
-    SCHEMAS,
-    UNKNOWN,
-    lacking_word,
-)
+from tieout.engine.ledger import CONTENT_WORDS, SCHEMAS, UNKNOWN, lacking_word
 from tieout.engine.limits import EXPECTED_TIME
 from tieout.engine.sources.casting import in_calendar, strict
 from tieout.engine.sources.constant_expressions import require_columns

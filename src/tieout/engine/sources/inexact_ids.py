@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, FloatType
+from pyspark.sql.types import DoubleType, FloatType
 
 from tieout.engine.sources.named_columns import is_path, paths_in, without_literals
 
@@ -43,15 +43,12 @@ def is_inexact(source: DataFrame, text: str, names: Sequence[str]) -> Column:
 
 def _numbers_in(source: DataFrame, text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each path that the expression uses as a floating-point number, with the number's type."""
-    for path in sorted(paths_in(text, names)):
-        kind = _type_of(source, path)
-        if isinstance(kind, DoubleType | FloatType):
-            yield path, kind.simpleString()
+    paths = sorted(paths_in(text, names))
+    fields = source.select(*map(F.expr, paths)).schema.fields if paths else []
+    for path, field in zip(paths, fields, strict=True):
+        if isinstance(field.dataType, DoubleType | FloatType):
+            yield path, field.dataType.simpleString()
     for found in _CAST.finditer(without_literals(text)):
         path = found[1] or found[4] or found[5]
         if paths_in(path, names):
             yield path, (found[2] or found[3] or found[6]).lower()
-
-
-def _type_of(source: DataFrame, path: str) -> DataType:
-    return source.select(F.expr(path)).schema[0].dataType
