@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -55,6 +56,8 @@ _OF_PATTERNS: Final = (
 )
 """Spark's error conditions for date patterns that it does not accept, such as the week years of YYYY."""
 
+NOTHING_KEPT: Final[Mapping[Ledger, Evidence]] = MappingProxyType({})
+
 
 def read_evidence(
     spark: SparkSession, contract: Contract, window: Window, now: datetime
@@ -86,13 +89,17 @@ def open_ledgers(
     }
 
 
-def kept_evidence(contract: Contract, opened: Mapping[Ledger, OpenLedger]) -> dict[Ledger, Evidence]:
+def kept_evidence(
+    contract: Contract, opened: Mapping[Ledger, OpenLedger], kept: Mapping[Ledger, Evidence] = NOTHING_KEPT
+) -> dict[Ledger, Evidence]:
     """Return the evidence of opened ledgers, read once and materialised, in the contract's order.
+
+    `kept` is the evidence of those that were read before.
 
     Raises:
         SourceError: where an expression of the contract fails on a row.
     """
-    evidence = {ledger: known.kept() for ledger, known in opened.items()}
+    evidence = {ledger: kept.get(ledger) or known.kept() for ledger, known in opened.items()}
     return {ledger: evidence[ledger] for ledger in contract.ledgers}
 
 

@@ -74,9 +74,9 @@ def test_archived_records_are_dead_letters_from_a_cluster_as_well(
 def test_a_contract_is_drafted_from_the_state_of_a_cluster(connected: Served, tmp_path: Path) -> None:
     """`tieout init` names the topic that most of the state is of, and its groups; the group has a queue."""
     connection, file = "kafka_secured", tmp_path / "drafted.yml"
-    sources = ["--produced", f"kafka:{connection}:plain", "--delivered", f"kafka:{connection}:plain"]
+    sources = ["--produced", f"kafka:{connection}:plain", "--delivered", f"kafka:{connection}:orders"]
     sources += ["--committed", f"kafka:{connection}:__share_group_state", "--group", GROUP]
-    words = ["init", "plain_to_plain", "--guarantee", "at_least_once", *sources, "--output", str(file)]
+    words = ["init", "plain_to_orders", "--guarantee", "at_least_once", *sources, "--output", str(file)]
     command = [sys.executable, "-m", "tieout.cli", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ from tieout.engine.prematch.comparing import COMPARED_LEDGERS, SIDES, Compared, 
 from tieout.engine.prematch.fingerprint import LedgerRows
 from tieout.engine.prematch.log_bounds import bounds_of, compacts, statements_of
 from tieout.engine.prematch.remainder import MAX_SHARE, Remainder, remainder_of, with_ends
-from tieout.engine.reading import OpenLedger
+from tieout.engine.reading import OpenLedger, kept_evidence
 from tieout.engine.scope import Scope
 from tieout.engine.sources.source import is_of_spark, name_of_failure
 from tieout.engine.topic_generations import with_topic_generations
@@ -143,9 +143,7 @@ def prematched(
         if not is_of_spark(error):
             raise
         progress(f"the comparison failed ({name_of_failure(error)}): judging every row instead")
-    return remaining or Scope(
-        contract, window, {ledger: evidence.get(ledger) or known.kept() for ledger, known in opened.items()}
-    )
+    return remaining or Scope(contract, window, kept_evidence(contract, opened, evidence))
 
 
 def _ledger_rows(opened: OpenLedger, kept: Evidence | None) -> LedgerRows:

@@ -1,4 +1,4 @@
-"""What holds of the engine on every history, whatever the right answer is.
+"""What holds of the rounds on every history, whatever the right answer is.
 
 The order of rows says nothing; windows take a stretch of time apart and lose nothing of it; one more break makes
 nothing better; less evidence makes nothing KEPT. The oracle's own tests ask the same of it
@@ -18,9 +18,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from tests.engine.histories import GRACE_END, START, TOPIC
-from tests.engine.judging import engine_statements
+from tests.judging.kernel import kernel_statements
 from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import RandomHistory, Setting, history_in
 
@@ -33,6 +32,8 @@ HISTORIES = [
     history_in(SETTING, Random(f"properties/{number}"), str(number))  # noqa: S311 - repeatable, not secret
     for number in range(40)
 ]
+OF_THE_RUN = frozenset({"break_id", "incident_id", "message_key", "number"})
+"""Columns of a break that are numbers of the run, or digests of marks."""
 RANK = {"KEPT": 0, "PENDING": 1, "UNKNOWN": 2, "BROKEN": 3}
 CUTS = (timedelta(0), timedelta(minutes=7), timedelta(minutes=31, microseconds=1), timedelta(hours=1))
 LOST = {
@@ -54,9 +55,9 @@ PHANTOM = {
 
 
 @pytest.fixture(scope="module")
-def changed_statements(spark: SparkSession) -> list[tuple[dict[str, Any], ...]]:
+def changed_statements() -> list[tuple[dict[str, Any], ...]]:
     """Per history its statement as it is, with its rows shuffled, and with one more duplicate, phantom and loss."""
-    return _judged_as(spark, [_as_it_is, _shuffled, _doubled, _with_phantom, _with_loss])
+    return _judged_as([_as_it_is, _shuffled, _doubled, _with_phantom, _with_loss])
 
 
 def test_order_says_nothing_and_one_more_break_makes_nothing_better(
@@ -79,15 +80,13 @@ def test_order_says_nothing_and_one_more_break_makes_nothing_better(
     assert len(tried) > 2, tried
 
 
-def test_windows_take_apart_and_lose_nothing(
-    spark: SparkSession, changed_statements: list[tuple[dict[str, Any], ...]]
-) -> None:
+def test_windows_take_apart_and_lose_nothing(changed_statements: list[tuple[dict[str, Any], ...]]) -> None:
     """Windows that touch, judged in any order, have the breaks and the sums of the window that they make up."""
     whole = [before for before, *_ in changed_statements]
     pieces = []
     for since, until in reversed(list(pairwise(CUTS))):
         window = Window(START + since, START + until)
-        pieces.append(engine_statements(spark, [replace(one, window=window) for one in HISTORIES]))
+        pieces.append(kernel_statements([replace(one, window=window) for one in HISTORIES]))
 
     assert sum(len(statement["breaks"]) for statement in whole) > 20
     for history, together, *apart in zip(HISTORIES, whole, *pieces, strict=True):
@@ -105,13 +104,11 @@ def test_windows_take_apart_and_lose_nothing(
     ],
     ids=["begins late", "ends early", "no log", "no commits"],
 )
-def test_less_evidence_is_never_kept(
-    spark: SparkSession, ledger: Ledger, left: OracleCoverage | None
-) -> None:
+def test_less_evidence_is_never_kept(ledger: Ledger, left: OracleCoverage | None) -> None:
     """A declared ledger that is cut with its rows, or not there, leaves a window BROKEN or UNKNOWN."""
     cut = [_cut(history, ledger, left) for history in HISTORIES]
 
-    verdicts = {statement["verdict"] for statement in engine_statements(spark, cut)}
+    verdicts = {statement["verdict"] for statement in kernel_statements(cut)}
 
     assert verdicts <= {"BROKEN", "UNKNOWN"}
     assert "UNKNOWN" in verdicts
@@ -120,9 +117,9 @@ def test_less_evidence_is_never_kept(
 Change = Callable[[RandomHistory], RandomHistory]
 
 
-def _judged_as(spark: SparkSession, changes: Sequence[Change]) -> list[tuple[dict[str, Any], ...]]:
+def _judged_as(changes: Sequence[Change]) -> list[tuple[dict[str, Any], ...]]:
     """Return per history its statements after each of the changes, all of one run."""
-    found = engine_statements(spark, [change(history) for change in changes for history in HISTORIES])
+    found = kernel_statements([change(history) for change in changes for history in HISTORIES])
     size = len(HISTORIES)
     return list(zip(*[found[start : start + size] for start in range(0, len(found), size)], strict=True))
 
@@ -166,10 +163,9 @@ def _cut(history: RandomHistory, ledger: Ledger, left: OracleCoverage | None) ->
 
 
 def _plain(statement: Mapping[str, Any]) -> Any:
-    """Return the statement without what names its place in the run: marks, digests of them, and the order of lists."""
+    """Return the statement without `OF_THE_RUN`, marks, and the order of lists."""
     breaks = [
-        {name: value for name, value in row.items() if name not in ("break_id", "incident_id")}
-        for row in statement["breaks"]
+        {name: value for name, value in row.items() if name not in OF_THE_RUN} for row in statement["breaks"]
     ]
     text = re.sub(r"~\d+~", "", json.dumps({**statement, "breaks": breaks}, sort_keys=True, default=str))
     return _in_order(json.loads(text))
