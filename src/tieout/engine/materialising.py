@@ -27,7 +27,9 @@ def no_rows(spark: SparkSession, schema: StructType | str) -> DataFrame:
     For an empty list PySpark would start Python workers, which takes most of a second.
     """
     types = cast(StructType, StructType.fromDDL(schema)) if isinstance(schema, str) else schema
-    return spark.range(0).select(*[F.lit(None).cast(one.dataType).alias(one.name) for one in types])
+    return spark.range(0).selectExpr(
+        *[f"CAST(NULL AS {one.dataType.simpleString()}) AS `{one.name}`" for one in types]
+    )
 
 
 def materialised(rows: DataFrame) -> DataFrame:

@@ -197,14 +197,14 @@ def _bytes(rows: DataFrame, name: str, text: str | None) -> Column:
         SourceError: where it is none, or gives neither text nor bytes.
     """
     if text is None:
-        return F.lit(None).cast(BinaryType())
+        return F.lit(None).cast("binary")
     value = _expression(rows, name, text)
     kind = rows.select(value).schema[0].dataType
     if not isinstance(kind, StringType | BinaryType):
         raise SourceError(
             f"replay.{name}: expected text or bytes, found {kind.simpleString()}; use cast or to_json"
         )
-    return value.cast(BinaryType())
+    return value.cast("binary")
 
 
 def _headers(rows: DataFrame, text: str | None) -> Column:

@@ -11,7 +11,6 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, FilesSource, LedgerSpec
 from tieout.engine.counting import Counts, counts_of
@@ -304,8 +303,8 @@ def _kept(
             if reading.rows is not None:
                 found = _conformed(reading.rows, spec, request)
     empty = no_rows(request.spark, SCHEMAS[ledger])
-    null_columns = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
-    numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
+    null_columns = [F.lit(None).cast("string").alias(name) for name in (FAULT, FILE, TEXT)]
+    numbers = [F.lit(None).cast("bigint").alias(name) for name in (BLOCK, ROW)]
     return reading, Conformed(empty.select("*", *null_columns, *numbers), frozenset()), Counts()
 
 

@@ -89,7 +89,7 @@ def strict(value: Column, source: DataType, target: DataType, *, takes_dates: bo
 def _text(value: Column, source: DataType) -> Column:
     if isinstance(source, StringType):
         # Of a collation the text alone is kept: ids and digests that differ in capitals are two.
-        return value if source == StringType() else value.cast(StringType())
+        return value if source == StringType() else value.cast("string")
     if isinstance(source, BinaryType):
         return F.lower(F.hex(value))
     if isinstance(source, StructType | ArrayType | MapType | VariantType):
@@ -97,13 +97,13 @@ def _text(value: Column, source: DataType) -> Column:
     if isinstance(source, DoubleType | FloatType):
         limit = _SINGLE_EXACT if isinstance(source, FloatType) else _EXACT
         return _bound(value, lambda number: _digits(number, limit))
-    return value.cast(StringType())
+    return value.cast("string")
 
 
 def _digits(number: Column, limit: int) -> Column:
     """Return the floating-point number as text, a whole one without its point; null from the limit on, and for NaN."""
-    whole = F.when(number == F.floor(number), number.cast("bigint").cast(StringType()))
-    return F.when(F.abs(number) < limit, F.coalesce(whole, number.cast(StringType())))
+    whole = F.when(number == F.floor(number), number.cast("bigint").cast("string"))
+    return F.when(F.abs(number) < limit, F.coalesce(whole, number.cast("string")))
 
 
 def _whole(value: Column, source: DataType, target: DataType) -> Column:
@@ -159,26 +159,24 @@ def _time(value: Column, source: DataType, *, takes_dates: bool) -> Column:
     if isinstance(source, TimestampType):
         return in_calendar(value, source)
     if isinstance(source, DateType) and not takes_dates:
-        return F.lit(None).cast(TimestampType())
+        return F.lit(None).cast("timestamp")
     if isinstance(source, TimestampNTZType | DateType):
-        return in_calendar(value, source).cast(TimestampType())
+        return in_calendar(value, source).cast("timestamp")
     if isinstance(source, StringType):
         form = rf"^{_DATE}{_OF_DAY}{'?' if takes_dates else ''}\s*$"
-        written = F.when(
-            value.rlike(form), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
-        )
+        written = F.when(value.rlike(form), F.replace(value, F.lit(","), F.lit(".")).try_cast("timestamp"))
         times = _bound(written, lambda time: in_calendar(time, TimestampType()))
         in_program_form = _bound(_in_program_form(value), lambda time: in_calendar(time, TimestampType()))
         return F.coalesce(times, _bound(_whole(value, source, _LONG), _millis), in_program_form)
     if isinstance(source, NumericType):
         return _millis(_whole(value, source, _LONG))
-    return F.lit(None).cast(TimestampType())
+    return F.lit(None).cast("timestamp")
 
 
 def _in_program_form(value: Column) -> Column:
     """Return the time of a text in a form of ISO 8601 that Spark's cast rejects, else null."""
     normalized = F.substring_index(F.regexp_replace(value, _MINUTE, "$1:00"), "[", 1)
-    return F.when(value.rlike(_PROGRAM_TIME), F.translate(normalized, ",tz", ".TZ").try_cast(TimestampType()))
+    return F.when(value.rlike(_PROGRAM_TIME), F.translate(normalized, ",tz", ".TZ").try_cast("timestamp"))
 
 
 def in_calendar(value: Column, kind: DataType) -> Column:
@@ -187,7 +185,7 @@ def in_calendar(value: Column, kind: DataType) -> Column:
         days = F.unix_date(value)
         return F.when(days.between(EARLIEST_MILLIS // _DAY_MILLIS, LATEST_MILLIS // _DAY_MILLIS), value)
     # Of a time without a zone the same number is asked for: a cast changes none in UTC.
-    micros = F.unix_micros(value.cast(TimestampType()))
+    micros = F.unix_micros(value.cast("timestamp"))
     return F.when(micros.between(EARLIEST_MILLIS * 1000, LATEST_MILLIS * 1000 + 999), value)
 
 

@@ -96,7 +96,7 @@ def empty_contents(
     with lenient(spark):
         empty = spark.createDataFrame([("",) * len(heads)], heads)
         try:
-            values = empty.select(*[F.expr(text).cast(StringType()) for text in alone.values()]).collect()[0]
+            values = empty.select(*[F.expr(text).cast("string") for text in alone.values()]).collect()[0]
         except NOT_ANALYSED:
             return {}  # an expression fails on an empty text, so no row's value is made of one
     return {name: value for name, value in zip(alone, values, strict=True) if value is not None}
@@ -132,10 +132,10 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         valued, left_out = _with_values(shielded, ledger, spec, mapping, names)
         types = {field.name: field.dataType for field in valued.schema.fields}
         faults = [
-            F.col(FAULT),
             *(fault_of_value(types, ledger, field, takes_dates) for field in schema.fields),
+            fault_of_row(ledger, frozenset(mapping)),
         ]
-        fault = F.coalesce(*faults, fault_of_row(ledger, frozenset(mapping)))
+        fault = F.coalesce(F.col(FAULT), *[one for one in faults if one is not None])
         if spec.where is not None:
             # Else the condition is always true, and Spark pushes it down, through all that makes a fault.
             valued = valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
@@ -208,7 +208,7 @@ def _with_known_times(source: DataFrame, used: set[str]) -> DataFrame:
     for field in fields:
         column = F.col(f"`{field.name.replace('`', '``')}`")
         times[field.name] = in_calendar(column, field.dataType)
-        fault = mismatch(column.cast(StringType()), field.name, EXPECTED_TIME)
+        fault = mismatch(column.cast("string"), field.name, EXPECTED_TIME)
         faults.append(F.when(column.isNotNull() & times[field.name].isNull(), fault))
     return source.withColumns({FAULT: F.coalesce(*faults), **times})
 
@@ -222,7 +222,7 @@ def _with_values(
     """
     place, numbers = f"ledgers.{ledger}", numbers_in(source)
     require_plain(source, spec.expressions_by_path(place), written=lambda text: exact(text, numbers))
-    belongs, doubt, left_out = F.lit(True), F.lit(None).cast(StringType()), None
+    belongs, doubt, left_out = F.lit(True), F.lit(None).cast("string"), None
     if spec.where is not None and names:
         belongs = expression_of(source, spec.where, f"{place}.where", names, numbers)
         _check_boolean(source.select(belongs), place)
@@ -255,7 +255,7 @@ def _is_of_the_broker(ledger: Ledger, expressions: Mapping[str, Column]) -> Colu
     if ledger is not Ledger.LOG:
         return F.lit(False)
     is_control, offset = expressions.get("is_control", F.lit(False)), expressions.get("offset")
-    is_marker = F.coalesce(is_control.cast(BooleanType()), F.lit(False))
+    is_marker = F.coalesce(is_control.cast("boolean"), F.lit(False))
     return is_marker if offset is None else is_marker | offset.isNull()
 
 
@@ -303,7 +303,7 @@ def _is_failed(value: Column, text: str, names: list[str]) -> Column:
 def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bool) -> Column:
     name = VALUE + field.name
     if name not in types:
-        return F.lit(None).cast(field.dataType).alias(field.name)
+        return F.expr(f"CAST(NULL AS {field.dataType.simpleString()}) AS {field.name}")
     value = strict(F.col(name), types[name], field.dataType, takes_dates=takes_dates)
     if field.name == "message_id":
         # An empty text is no id: it would make one message of all rows without an id.

@@ -58,7 +58,7 @@ def _csv_part(request: Request, files: Sequence[Input], header: str, options: Ma
     lines = lines_of(request.spark, files)
     names = _csv_names(header, options)
     if not names:
-        return lines.select(*HIDDEN[:-1], F.lit(None).cast(StringType()).alias(FAULT))
+        return lines.select(*HIDDEN[:-1], F.lit(None).cast("string").alias(FAULT))
     data_columns = [name for name in names if not is_reserved(name)]
     # Reserved names are replaced, also those of the file's own columns.
     unique_names = [f"{CORRUPT}_{place}" if is_reserved(name) else name for place, name in enumerate(names)]

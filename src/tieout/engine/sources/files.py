@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, LongType, StringType, StructType
+from pyspark.sql.types import DataType, StringType, StructType
 
 from tieout.contracts import FilesSource
 from tieout.engine.sources.column_types import TypesDifferError, by_recast, recast, united, with_one_type
@@ -189,7 +189,7 @@ def _by_content_columns(
     parts = []
     for columns, members in _readable(request, files):
         part = _columnar_part(request, file_format, members, options, columns.schema)
-        unused = [F.lit(None).cast(StringType()).alias(name) for name, _ in columns.refused]
+        unused = [F.lit(None).cast("string").alias(name) for name, _ in columns.refused]
         parts.append(in_microseconds(part, columns.nanoseconds).select("*", *unused))
     return united(parts)
 
@@ -232,7 +232,7 @@ def _columnar_part(
         uri_of(source, files).alias(FILE),
         F.lit(None).cast(text_type).alias(TEXT),
         block_of(source).alias(BLOCK),
-        F.monotonically_increasing_id().cast(LongType()).alias(ROW),
+        F.monotonically_increasing_id().cast("bigint").alias(ROW),
         F.lit(None).cast(text_type).alias(FAULT),
     )
 

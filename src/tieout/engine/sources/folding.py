@@ -12,7 +12,6 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
 
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT
 
@@ -45,8 +44,8 @@ def folded(rows: DataFrame, by: Sequence[str]) -> DataFrame:
             *[F.min(name).alias(name) for name in (FILE, BLOCK, ROW)],
         )
     )
-    text = F.lit(None).cast(StringType()).alias(TEXT)
-    conflict = F.coalesce(*[_conflict_in(name) for name in columns], F.lit(None)).cast(StringType())
+    text = F.lit(None).cast("string").alias(TEXT)
+    conflict = F.coalesce(*[_conflict_in(name) for name in columns], F.lit(None)).cast("string")
     attempts = gathered.select(
         *by, *[_value_of(name) for name in columns], conflict.alias(FAULT), FILE, text, BLOCK, ROW
     )
@@ -70,7 +69,7 @@ def _value_of(name: str) -> Column:
 def _conflict_in(name: str) -> Column:
     """Return the fault that two lines of the attempt have different values; null if they do not, or are allowed to."""
     if name in ("outcome", "content", _EARLIEST, _LATEST):  # `content` speaks of the nulls that are left
-        return F.lit(None).cast(StringType())
+        return F.lit(None).cast("string")
     least, greatest = (
         F.substring(F.col(f"{end}_{name}").cast("string"), 1, _VALUE_SHOWN) for end in ("least", "greatest")
     )

@@ -212,7 +212,7 @@ def _rows(
     texts = _texts(request.spark, staged, len(needed))
     unmapped = {name.lower() for name in request.text_columns}
     typed: list[Column] = []
-    faults: list[Column] = [F.lit(None).cast(StringType())]
+    faults: list[Column] = [F.lit(None).cast("string")]
     for number, column in enumerate(needed):
         raw = F.col(f"_{number}")
         types = _AS_IS if column.name.lower() in unmapped else _TYPES
@@ -220,7 +220,7 @@ def _rows(
         value = _typed(raw, kind)
         typed.append(value.alias(column.name))
         faults.append(F.when(raw.isNotNull() & value.isNull(), f"{column.name}: cannot be held by Spark"))
-    nowhere = [F.lit(None).cast(StringType()).alias(name) for name in (*unused, FILE, TEXT)]
+    nowhere = [F.lit(None).cast("string").alias(name) for name in (*unused, FILE, TEXT)]
     return texts.select(*typed, *nowhere, BLOCK, ROW, F.coalesce(*faults).alias(FAULT))
 
 

@@ -88,7 +88,7 @@ def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, st
     if excess:
         too_many = F.when(has_any_key(F.col(TEXT), excess), F.lit(TOO_MANY))
         rows = rows.withColumn(FAULT, F.coalesce(FAULT, too_many))
-    nulls = [F.lit(None).cast(StringType()).alias(name) for name in unused.values()]
+    nulls = [F.lit(None).cast("string").alias(name) for name in unused.values()]
     return rows.select("*", *nulls) if nulls else rows
 
 

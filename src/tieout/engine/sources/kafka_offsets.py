@@ -17,7 +17,6 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
 
 from tieout.contracts import OFFSETS_TOPIC, KafkaOffsetsSource
 from tieout.engine.kafka.share_groups import RECORD_TYPES
@@ -280,7 +279,7 @@ def _number(data: Column, place: Column, count: int) -> Column:
 
 
 def _text(data: Column, place: Column, count: Column) -> Column:
-    return _bytes(data, place, count).cast(StringType())
+    return _bytes(data, place, count).cast("string")
 
 
 def _varint_bytes(data: Column, place: Column) -> Column:

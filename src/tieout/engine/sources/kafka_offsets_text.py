@@ -21,7 +21,6 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaOffsetsSource
 from tieout.engine.materialising import materialised
@@ -142,7 +141,7 @@ def _sorted(lines: DataFrame, group: str) -> DataFrame:
             "line": _printed(),
             "parsed": F.when(is_json, F.from_json("document", _DOCUMENT, {"mode": "PERMISSIVE"})),
             "broken": F.when(is_json, json_fault("document")),
-            "kind": F.lit(None).cast(StringType()),
+            "kind": F.lit(None).cast("string"),
         }
     )
     kind = F.when(is_json, _kind_of_document(group)).otherwise(_kind_of_line(group))

@@ -20,7 +20,6 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType
 
 from tieout import settings
 from tieout.contracts import FilesSource
@@ -279,10 +278,10 @@ def _rows(request: Request, table_format: str, table: _Table, snapshot: _Snapsho
     return within_reach(source, request.reach).select(
         *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns if not is_reserved(name)),
         file.alias(FILE),
-        F.lit(None).cast(StringType()).alias(TEXT),
-        block.cast(LongType()).alias(BLOCK),
-        F.monotonically_increasing_id().cast(LongType()).alias(ROW),
-        F.lit(None).cast(StringType()).alias(FAULT),
+        F.lit(None).cast("string").alias(TEXT),
+        block.cast("bigint").alias(BLOCK),
+        F.monotonically_increasing_id().cast("bigint").alias(ROW),
+        F.lit(None).cast("string").alias(FAULT),
     )
 
 

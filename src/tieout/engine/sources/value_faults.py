@@ -38,20 +38,21 @@ _ALL_DIGITS: Final = (
 
 def fault_of_value(
     types: Mapping[str, DataType], ledger: Ledger, field: StructField, takes_dates: bool
-) -> Column:
+) -> Column | None:
     """Return why the column's value is not valid for its type or its allowed values; null if it is, or is null.
 
-    Columns that already have the type are not checked, unless `strict` rejects some of its values.
+    Return None for columns that need no check: unmapped ones, and those that already have the type, unless `strict`
+    rejects some of its values.
     """
     name = VALUE + field.name
     if name not in types:
-        return F.lit(None).cast(StringType())
+        return None
     allowed = _words(ledger, field.name)
     if allowed:
         expected = f"one of {', '.join(sorted(allowed))}"
         return F.when(~F.col(field.name).isin(*allowed), mismatch(F.col(field.name), field.name, expected))
     if types[name] == field.dataType and not isinstance(field.dataType, LongType | TimestampType):
-        return F.lit(None).cast(StringType())
+        return None
     expected = _described(field.dataType)
     is_other = F.col(name).isNotNull() & F.col(field.name).isNull()
     if isinstance(field.dataType, StringType) and isinstance(types[name], DoubleType | FloatType):
@@ -76,10 +77,10 @@ def mismatch(value: Column, name: str, expected: Column | str) -> Column:
     )
 
 
-def fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
-    """Return why the row is faulty as a whole: a row of the log must be a record or state bounds."""
+def fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column | None:
+    """Return why the row is faulty as a whole, None if no row can be: one of the log is a record or states bounds."""
     if ledger is not Ledger.LOG or not mapped:
-        return F.lit(None).cast(StringType())
+        return None
     stated = [F.col(VALUE + name).isNotNull() for name in _OF_THE_LOG if name in mapped]
     expected = f"offset: expected a record's offset, or one of {', '.join(_OF_THE_LOG[1:])}"
     return F.when(~reduce(Column.__or__, stated, F.lit(False)), F.lit(expected))

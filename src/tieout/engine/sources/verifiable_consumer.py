@@ -11,7 +11,6 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
 
 from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.discovery import inputs_of
@@ -91,7 +90,7 @@ def _records(rows: DataFrame) -> DataFrame:
         hashed("value").alias("payload_hash"),
         F.lit("ok").alias("outcome"),
         content_state().alias("content"),
-        F.concat_ws(":", "consumer_id", F.col("poll").cast(StringType())).alias("poll_id"),
+        F.concat_ws(":", "consumer_id", F.col("poll").cast("string")).alias("poll_id"),
         *_hidden(),
     )
 
@@ -179,4 +178,4 @@ def _missing(events: Events) -> dict[str, int]:
 
 
 def _hidden() -> tuple[Column, ...]:
-    return (*(F.col(name) for name in HIDDEN[:-1]), F.lit(None).cast(StringType()).alias(FAULT))
+    return (*(F.col(name) for name in HIDDEN[:-1]), F.lit(None).cast("string").alias(FAULT))

@@ -11,7 +11,6 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
 
 from tieout.contracts import VerifiableProducerSource
 from tieout.engine.sources.discovery import inputs_of
@@ -174,17 +173,17 @@ def _answered(numbered: DataFrame, session: tuple[Column, Column]) -> DataFrame:
         F.when(is_acked, "acked").otherwise(refused).alias("outcome"),
         content_state().alias("content"),
         *HIDDEN[:-1],
-        F.lit(None).cast(StringType()).alias(FAULT),
+        F.lit(None).cast("string").alias(FAULT),
     )
 
 
 def _attempts(inferred: DataFrame, session: tuple[Column, Column]) -> DataFrame:
     """Return the inferred sends as attempts of unknown outcome."""
-    null_text = F.lit(None).cast(StringType())
-    number = F.col("number").cast(StringType())
+    null_text = F.lit(None).cast("string")
+    number = F.col("number").cast("string")
     value = F.when(F.col("prefix") == "", number).otherwise(F.concat_ws(".", "prefix", number))
     valued = inferred.withColumn("value", value)
-    millis = F.unix_millis("at").cast(StringType())
+    millis = F.unix_millis("at").cast("string")
     absent = dict.fromkeys(("partition", "offset", "key_hash", "completed_at", TEXT, FAULT), null_text)
     made = {
         "sequence": F.col("number"),
