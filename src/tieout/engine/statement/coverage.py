@@ -212,8 +212,7 @@ def limits_of(
             limits.append(
                 "identity: content: that a message took effect and was set aside as well is not seen"
             )
-    if scope.contract.multiplicity.count is not None:
-        limits.append("multiplicity.count: an effect in the place of another of its message is not seen")
+    limits += _limits_of_fan_out(scope)
     if scope.is_misread_queue:
         limits.append(
             f"{scope.contract.group} is a share group, or takes messages of a queue: they are acknowledged one by one, "
@@ -227,6 +226,18 @@ def limits_of(
         )
     supposed = _sentences_of(unaccounted, "supposed", _SUPPOSED)
     return [*limits, *supposed, *_unknown_contents(scope), *scope.suspicions.limits]
+
+
+def _limits_of_fan_out(scope: Scope) -> Iterator[str]:
+    multiplicity, produced = scope.contract.multiplicity, scope.evidence.get(Ledger.PRODUCED)
+    if multiplicity.count is not None:
+        yield "multiplicity.count: an effect in the place of another of its message is not seen"
+    shows_keys = produced is None or "effect_key" in produced.present
+    if multiplicity.effect_key is not None and not shows_keys:
+        yield (
+            "multiplicity.effect_key: produced has no effect_key, so of a message that has an effect no missing one is "
+            "seen; map the key of the effect that each row of produced asks for, or declare count"
+        )
 
 
 def _unknown_contents(scope: Scope) -> Iterator[str]:
