@@ -344,31 +344,25 @@ def _events(name: str, **fields: str) -> str:
     return "{" + ",".join(f'"{key}":{value}' for key, value in reported.items()) + "}"
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        _events("tool_data", sent=str(_LAST), acked=str(_LAST), target_throughput="-1"),
-        _events("tool_data", sent="9" * 20, acked="9" * 20),
-        _events(
-            "producer_send_success",
-            key="null",
-            value='"' + "9" * 18 + '"',
-            topic='"t"',
-            partition="0",
-            offset="1",
-        ),
-    ],
-    ids=["largest", "beyond it", "value"],
-)
-def test_of_totals_of_verifiable_producers(spark: SparkSession, tmp_path: Path, bad: str) -> None:
+def test_of_totals_of_verifiable_producers(spark: SparkSession, tmp_path: Path) -> None:
     """A tool that says it sent all that can be counted is not believed."""
-    good = _events("producer_send_success", key="null", value='"0"', topic='"t"', partition="0", offset="0")
-    (tmp_path / "p.jsonl").write_text(f"{good}\n{bad}\n")
+    place = {"key": "null", "topic": '"t"', "partition": "0"}
+    good = _events("producer_send_success", **place, value='"0"', offset="0")
+    bad = {
+        "largest": _events("tool_data", sent=str(_LAST), acked=str(_LAST), target_throughput="-1"),
+        "beyond": _events("tool_data", sent="9" * 20, acked="9" * 20),
+        "value": _events("producer_send_success", **place, value='"' + "9" * 18 + '"', offset="1"),
+    }
+    for name, line in bad.items():
+        (tmp_path / f"{name}.jsonl").write_text(f"{good}\n{line}\n")
 
-    found = _read(spark, tmp_path, "produced", {"source": {"kind": "verifiable_producer", "path": "p.jsonl"}})
+    found = _read(spark, tmp_path, "produced", {"source": {"kind": "verifiable_producer", "path": "*.jsonl"}})
 
-    assert found.coverage.rows <= 2
+    assert found.coverage.rows <= 2 * len(bad)
     assert not found.coverage.is_within_tolerance
+    reason = "values; not the output of a verifiable producer"
+    named = [note.split(".jsonl: gaps of ")[0] for note in found.coverage.notes if note.endswith(reason)]
+    assert named == sorted(bad)
 
 
 @pytest.mark.parametrize(
