@@ -14,7 +14,11 @@ from pyspark.sql import Row, SparkSession
 
 from tieout.contracts import Contract
 from tieout.engine.evidence import Evidence
-from tieout.engine.reading import read_evidence
+from tieout.engine.reading import open_ledgers, read_evidence
+from tieout.engine.session import suited_to
+from tieout.engine.sources import READERS
+from tieout.engine.sources.paths import local_path
+from tieout.engine.sources.source import FAULT, FILE, TEXT, Reading, Request
 from tieout.model import Ledger, Window
 
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -42,6 +46,23 @@ def evidence_of(
     return found[Ledger(ledger)]
 
 
+def reading_of(spark: SparkSession, base_dir: Path, ledger: str, source: Mapping[str, Any]) -> Reading:
+    """What the reader of one ledger's source finds, before its rows are conformed, counted and kept."""
+    spec = contract_of(base_dir, {ledger: {"source": source}}).ledgers[Ledger(ledger)].source
+    return READERS[spec.kind](spec, Request(spark, Ledger(ledger), base_dir, NOW, group="loader"))
+
+
+def faults_of(
+    spark: SparkSession, base_dir: Path, ledger: str, window: Window = WINDOW, **spec: Any
+) -> list[tuple[str | None, str | None, str]]:
+    """The file's name, the text and the fault of each row that does not conform: a coverage names five of them only."""
+    opened = open_ledgers(spark, contract_of(base_dir, {ledger: spec}), window, NOW)[Ledger(ledger)]
+    assert opened.found is not None
+    with suited_to(spark, is_small=True):
+        rows = opened.found.rows.where(f"{FAULT} IS NOT NULL").select(FILE, TEXT, FAULT).collect()
+    return [(None if file is None else local_path(file).name, text, fault) for file, text, fault in rows]
+
+
 def jsonl(path: str, **options: Any) -> dict[str, Any]:
     """A source of JSON lines."""
     return {"kind": "files", "format": "jsonl", "path": path, **options}
@@ -63,7 +84,8 @@ def schema_of_its_own(postgres_url: str, name: str) -> Iterator[Callable[[str], 
     server.close()
 
 
-def rows_of(evidence: Evidence, *columns: str) -> list[tuple[Any, ...]]:
+def rows_of(evidence: Evidence | Reading, *columns: str) -> list[tuple[Any, ...]]:
     """The rows, in the order of their columns."""
+    assert evidence.rows is not None
     rows: list[Row] = evidence.rows.select(*columns).collect()
     return sorted((tuple(row) for row in rows), key=repr)

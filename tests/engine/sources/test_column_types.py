@@ -59,71 +59,64 @@ def test_a_decimal_gets_no_places_from_another_file(spark: SparkSession, tmp_pat
     assert not found.coverage.is_within_tolerance
 
 
-@pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_the_types_of_unused_columns_may_differ(
-    spark: SparkSession, tmp_path: Path, file_format: str
-) -> None:
-    """Pandas writes a column as whole numbers or, where one is missing, as floating-point numbers."""
-    _write(tmp_path, f"a.{file_format}", message_id=["a"], amount=[1])
-    _write(tmp_path, f"b.{file_format}", message_id=["b"], amount=[1.5])
-    _write(tmp_path, f"c.{file_format}", message_id=["c"], amount=["one"])
+def test_types_that_differ_where_it_does_no_harm(spark: SparkSession, tmp_path: Path) -> None:
+    """Each file is read, whatever the others have.
 
-    found = _evidence(spark, tmp_path, file_format)
+    Pandas writes an unused column as whole numbers or, where one is missing, as floating-point numbers; where all
+    values are missing it writes no type, and the first file decides nothing. A time without a zone is one of UTC. Of
+    the file with another type of one column, the object in another column has a new field. A column may have been made
+    longer between two files.
+    """
+    naive = pa.array([_AT.replace(tzinfo=None)], pa.timestamp("ms"))
+    nothing = pa.array([None], pa.null())
+    _write(tmp_path, "0.parquet", message_id=pa.array([], pa.float64()), payload_hash=pa.array([], pa.null()))
+    for name, amount, content, length, at, body in (
+        ("a", 1, nothing, pa.int32(), _MICROSECONDS, {"v": "x"}),
+        ("b", 1.5, ["y"], pa.int64(), naive, {"v": "y", "w": 1}),
+        ("c", "one", pa.array([None], pa.float64()), pa.int64(), _MICROSECONDS, {"v": "z"}),
+    ):
+        _write(
+            tmp_path,
+            f"{name}.parquet",
+            message_id=[name],
+            amount=[amount],
+            payload_hash=content,
+            offset=pa.array([7], length),
+            processed_at=at,
+            body=[body],
+        )
 
-    assert rows_of(found, "message_id") == [("a",), ("b",), ("c",)]
+    found = _evidence(spark, tmp_path, columns={"key_hash": "body.v"})
+
+    assert rows_of(found, "message_id", "payload_hash", "offset", "key_hash") == [
+        ("a", None, 7, "x"),
+        ("b", "y", 7, "y"),
+        ("c", None, 7, "z"),
+    ]
+    times = [time for (time,) in rows_of(found, "processed_at")]
+    assert (len(times), len(set(times))) == (3, 1)
     assert found.coverage.unparsed == 0
 
 
-def test_a_column_without_a_value_has_the_type_of_other_files(spark: SparkSession, tmp_path: Path) -> None:
-    """Where all values are missing, pandas writes no type or that of numbers, and the first file decides nothing."""
-    _write(tmp_path, "a.parquet", message_id=pa.array([], pa.float64()), payload_hash=pa.array([], pa.null()))
-    _write(tmp_path, "b.parquet", message_id=["b"], payload_hash=pa.array([None], pa.null()))
-    _write(tmp_path, "c.parquet", message_id=["c"], payload_hash=["x"])
-    _write(tmp_path, "d.parquet", message_id=["d"], payload_hash=pa.array([None], pa.float64()))
+def test_types_that_differ_in_orc_files_where_it_does_no_harm(spark: SparkSession, tmp_path: Path) -> None:
+    """An unused column, and whole numbers of any length."""
+    for name, amount, length in (("a", 1, pa.int32()), ("b", 1.5, pa.int64()), ("c", "one", pa.int64())):
+        _write(tmp_path, f"{name}.orc", message_id=[name], amount=[amount], offset=pa.array([7], length))
+
+    found = _evidence(spark, tmp_path, "orc")
+
+    assert rows_of(found, "message_id", "offset") == [("a", 7), ("b", 7), ("c", 7)]
+    assert found.coverage.unparsed == 0
+
+
+def test_ids_of_whole_numbers_of_any_length_are_read_together(spark: SparkSession, tmp_path: Path) -> None:
+    """A column may have been made longer between two files."""
+    _write(tmp_path, "a.parquet", message_id=pa.array([7], pa.int32()))
+    _write(tmp_path, "b.parquet", message_id=pa.array([2**60], pa.int64()))
 
     found = _evidence(spark, tmp_path)
-
-    assert rows_of(found, "message_id", "payload_hash") == [("b", None), ("c", "x"), ("d", None)]
-    assert found.coverage.unparsed == 0
-
-
-@pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_whole_numbers_of_any_length_are_read_together(
-    spark: SparkSession, tmp_path: Path, file_format: str
-) -> None:
-    """A column may have been made longer between two files."""
-    _write(tmp_path, f"a.{file_format}", message_id=pa.array([7], pa.int32()))
-    _write(tmp_path, f"b.{file_format}", message_id=pa.array([2**60], pa.int64()))
-
-    found = _evidence(spark, tmp_path, file_format)
 
     assert rows_of(found, "message_id") == [(str(2**60),), ("7",)]
-    assert found.coverage.unparsed == 0
-
-
-def test_times_with_and_without_a_zone_are_read_together(spark: SparkSession, tmp_path: Path) -> None:
-    """A time without a zone is one of UTC in every file."""
-    naive = pa.array([_AT.replace(tzinfo=None)], pa.timestamp("ms"))
-    _write(tmp_path, "a.parquet", message_id=["a"], processed_at=_MICROSECONDS)
-    _write(tmp_path, "b.parquet", message_id=["b"], processed_at=naive)
-
-    found = _evidence(spark, tmp_path)
-
-    times = [time for (time,) in rows_of(found, "processed_at")]
-    assert len(times) == 2
-    assert len(set(times)) == 1
-
-
-def test_objects_with_more_fields_are_not_blamed_for_another_column(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Of the file with another type of one column, the object in another column has a new field."""
-    _write(tmp_path, "a.parquet", message_id=["a"], body=[{"v": "x"}], n=[1])
-    _write(tmp_path, "b.parquet", message_id=["b"], body=[{"v": "y", "w": 1}], n=["1"])
-
-    found = _evidence(spark, tmp_path, columns={"payload_hash": "body.v"})
-
-    assert rows_of(found, "message_id", "payload_hash") == [("a", "x"), ("b", "y")]
     assert found.coverage.unparsed == 0
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.engine.sources.builders import NOW, WINDOW, contract_of, evidence_of, jsonl, rows_of
 
@@ -17,6 +18,7 @@ from tieout.contracts.columns import CANONICAL_COLUMNS
 from tieout.engine.evidence import Evidence
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.reading import read_evidence
+from tieout.engine.session import suited_to
 from tieout.engine.sources.conforming import conformed
 from tieout.engine.sources.named_columns import text_columns
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT
@@ -70,26 +72,26 @@ def test_times_as_programs_print_them(spark: SparkSession, tmp_path: Path) -> No
     assert (millis, found.coverage.unparsed) == ([moment] * len(right), len(wrong))
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("order-id", r"found order-id; .* in backticks: `order-id`$"),
-        ("Order ID", r"found Order ID; .* in backticks: `Order ID`$"),
-        ("@id", r"found @id; .* in backticks: `@id`$"),
-        ("order.id", r"in backticks: `order.id`$"),
-    ],
-)
 def test_a_column_s_name_that_is_no_word_is_asked_for_in_backticks(
-    spark: SparkSession, tmp_path: Path, name: str, message: str
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     """`Order ID` would be the column `Order`, renamed, and `order-id` a difference of two columns."""
-    rows = [{name: "1", "Order": "x", "order-": 1, "id": 2}]
+    messages = {
+        "order-id": r"found order-id; .* in backticks: `order-id`$",
+        "Order ID": r"found Order ID; .* in backticks: `Order ID`$",
+        "@id": r"found @id; .* in backticks: `@id`$",
+        "order.id": r"in backticks: `order.id`$",
+    }
+    rows = [{**{name: name for name in messages}, "Order": "x", "order-": 1, "id": 2}]
 
-    with pytest.raises(SourceError, match=message):
-        _evidence(spark, tmp_path, rows, columns={"message_id": name})
+    for name, message in messages.items():
+        with pytest.raises(SourceError, match=message):
+            _evidence(spark, tmp_path, rows, columns={"message_id": name})
 
-    found = _evidence(spark, tmp_path, rows, columns={"message_id": f"`{name}`"})
-    assert rows_of(found, "message_id") == [("1",)]
+    columns = ("message_id", "producer_id", "topic", "payload_hash")
+    quoted = [f"`{name}`" for name in messages]
+    found = _evidence(spark, tmp_path, rows, columns=dict(zip(columns, quoted, strict=True)))
+    assert rows_of(found, *columns) == [tuple(messages)]
 
 
 def test_a_pattern_that_spark_does_not_take_is_reported_as_such(spark: SparkSession, tmp_path: Path) -> None:
@@ -222,28 +224,30 @@ def test_date_is_a_time_only_in_windows_of_a_day(spark: SparkSession, tmp_path: 
     assert whole.rows.selectExpr("max(unix_seconds(attempted_at))").collect()[0][0] == midnight.timestamp()
 
 
-@pytest.mark.parametrize("function", ["timestamp_seconds", "timestamp_micros"])
-def test_unit_of_a_text_asks_for_a_cast_in_words_of_the_contract(
-    spark: SparkSession, tmp_path: Path, function: str
-) -> None:
+def test_unit_of_a_text_asks_for_a_cast_in_words_of_the_contract(spark: SparkSession, tmp_path: Path) -> None:
     """Spark makes no time of CSV's texts: the error quotes the contract and says what to write, as faults do."""
-    seconds = {"timestamp_seconds": "1795168801", "timestamp_micros": "1795168801000000"}[function]
-    (tmp_path / "p.csv").write_text(f"message_id,s\nm,{seconds}\nn,\n")
+    (tmp_path / "p.csv").write_text("message_id,s,u\nm,1795168801,1795168801000000\nn,,\n")
     source = jsonl("p.csv", format="csv")
 
-    with pytest.raises(SourceError) as raised:
-        evidence_of(spark, tmp_path, "produced", source=source, columns={"attempted_at": f"{function}(s)"})
-    assert f'"{function}(s)"' in str(raised.value)
-    assert "cast the text first: cast(COLUMN as bigint)" in str(raised.value)
-    assert "lambda" not in str(raised.value)
+    for time in ("timestamp_seconds(s)", "timestamp_micros(u)"):
+        with pytest.raises(SourceError) as raised:
+            evidence_of(spark, tmp_path, "produced", source=source, columns={"attempted_at": time})
+        assert f'"{time}"' in str(raised.value)
+        assert "cast the text first: cast(COLUMN as bigint)" in str(raised.value)
+        assert "lambda" not in str(raised.value)
 
     refused = evidence_of(
         spark, tmp_path, "produced", source=source, columns={"attempted_at": "concat(s, 'x')"}
     )
-    assert f"{function}(cast(COLUMN as bigint))" in refused.coverage.notes[0]
-    columns = {"attempted_at": f"{function}(cast(s as bigint))"}
+    for function in ("timestamp_seconds", "timestamp_micros"):
+        assert f"{function}(cast(COLUMN as bigint))" in refused.coverage.notes[0]
+    columns = {
+        "attempted_at": "timestamp_seconds(cast(s as bigint))",
+        "completed_at": "timestamp_micros(cast(u as bigint))",
+    }
     found = evidence_of(spark, tmp_path, "produced", source=source, columns=columns)
-    assert found.rows.selectExpr("max(unix_seconds(attempted_at))").collect()[0][0] == 1795168801
+    times = [f"max(unix_seconds({column}))" for column in columns]
+    assert [tuple(row) for row in found.rows.selectExpr(*times).collect()] == [(1795168801, 1795168801)]
 
 
 def test_a_comma_before_the_fraction_in_an_expression(spark: SparkSession, tmp_path: Path) -> None:
@@ -309,37 +313,51 @@ def test_where_chooses_before_values_are_held_against_their_types(
     assert found.coverage.unparsed == 1
 
 
-@pytest.mark.parametrize(
-    ("where", "unparsed"),
-    [
-        ("kind <> 'heartbeat'", 1),
-        ("kind not in ('heartbeat', 'ping')", 1),
-        ("not (kind = 'heartbeat')", 1),
-        ("kind IS DISTINCT FROM 'heartbeat'", 0),
-        ("coalesce(kind <> 'heartbeat', false)", 0),
-        ("kind = 'order'", 0),
-        ("kind is not null and log is not null", 0),
-    ],
-)
-def test_a_row_without_what_where_excludes_is_counted(
-    spark: SparkSession, tmp_path: Path, where: str, unparsed: int
-) -> None:
+def test_a_row_without_what_where_excludes_is_counted(spark: SparkSession, tmp_path: Path) -> None:
     """Whoever leaves out heartbeats wants the rows without a kind; whoever asks for orders does not."""
     rows = [
         {"id": "1", "kind": "order", "log": '{"event":"send"}'},
         {"id": "2", "log": '{"event":"se'},
         {"id": "3", "kind": "heartbeat", "log": "{}"},
     ]
+    faulty = {
+        "kind <> 'heartbeat'": ["2"],
+        "kind not in ('heartbeat', 'ping')": ["2"],
+        "not (kind = 'heartbeat')": ["2"],
+        "kind IS DISTINCT FROM 'heartbeat'": [],
+        "coalesce(kind <> 'heartbeat', false)": [],
+        "kind = 'order'": [],
+        "kind is not null and log is not null": [],
+    }
+    spec: dict[str, Any] = {"columns": {"message_id": "id"}, "coverage": "declared"}
 
-    found = _evidence(
-        spark, tmp_path, rows, columns={"message_id": "id"}, where=where, coverage="declared"
-    ).coverage
+    found = _evidence(spark, tmp_path, rows, where="kind <> 'heartbeat'", **spec).coverage
+    plain = _evidence(spark, tmp_path, rows, where="kind = 'order'", **spec).coverage
 
-    assert found.unparsed == unparsed
-    assert found.is_sound == (unparsed == 0)
-    notes = [note for note in found.notes if "p.jsonl:2: where: expected true or false, found null" in note]
-    assert len(notes) == min(unparsed, 1)
-    assert all("coalesce(…, false)" in note for note in notes)
+    assert (found.unparsed, found.is_sound) == (1, False)
+    (note,) = [note for note in found.notes if "p.jsonl:2: where: expected true or false, found null" in note]
+    assert "coalesce(…, false)" in note
+    assert (plain.unparsed, plain.is_sound) == (0, True)
+    assert not any("where: expected" in note for note in plain.notes)
+    assert _rows_that_where_faults(spark, tmp_path, rows, list(faulty)) == faulty
+
+
+def _rows_that_where_faults(
+    spark: SparkSession, folder: Path, rows: Sequence[dict[str, str]], conditions: Sequence[str]
+) -> dict[str, list[str]]:
+    """The ids of the rows that each condition makes a fault of, all of them worked out in one job."""
+    values = [(row["id"], row.get("kind"), row["log"], None, None, 0, 0, None) for row in rows]
+    hidden = f"{FILE} string, {TEXT} string, {BLOCK} bigint, {ROW} bigint, {FAULT} string"
+    source = spark.createDataFrame(values, f"id string, kind string, log string, {hidden}")
+    found = []
+    for where in conditions:
+        spec = {"source": jsonl("p.jsonl"), "columns": {"message_id": "id"}, "where": where}
+        ledger = contract_of(folder, {"produced": spec}).ledgers[Ledger.PRODUCED]
+        frame = conformed(source, Ledger.PRODUCED, ledger).rows.where(f"{FAULT} IS NOT NULL")
+        found.append(frame.select(F.lit(where).alias("condition"), "message_id"))
+    with suited_to(spark, is_small=True):
+        faulty = reduce(DataFrame.unionAll, found).collect()
+    return {where: [row[1] for row in faulty if row[0] == where] for where in conditions}
 
 
 @pytest.mark.parametrize(
@@ -405,21 +423,21 @@ def test_outcome_of_another_word_is_counted(spark: SparkSession, tmp_path: Path)
     assert _evidence(spark, tmp_path, [{"outcome": "ok", "message_id": "1"}], "delivered").coverage.rows == 1
 
 
-@pytest.mark.parametrize("column", ["outcome", "transaction_state"])
-def test_words_in_capitals_or_with_blanks_are_counted(
-    spark: SparkSession, tmp_path: Path, column: str
-) -> None:
+def test_words_in_capitals_or_with_blanks_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     """A word is taken as it is written: whoever writes others says in `columns` what they mean."""
-    word = {"outcome": "acked", "transaction_state": "committed"}[column]
+    words = {"outcome": "acked", "transaction_state": "committed"}
     rows = [
-        {"message_id": str(n), column: w} for n, w in enumerate((word, word.upper(), f" {word}", f"{word} "))
+        {"message_id": f"{column} {n}", column: each}
+        for column, word in words.items()
+        for n, each in enumerate((word, word.upper(), f" {word}", f"{word} "))
     ]
 
     found = _evidence(spark, tmp_path, rows)
-    lowered = _evidence(spark, tmp_path, rows, columns={column: f"lower(trim({column}))"})
+    lowered = _evidence(spark, tmp_path, rows, columns={column: f"lower(trim({column}))" for column in words})
 
-    assert (found.coverage.rows, found.coverage.unparsed) == (1, 3)
-    assert rows_of(lowered, column) == [(word,)] * 4
+    assert rows_of(found, "message_id") == [("outcome 0",), ("transaction_state 0",)]
+    assert found.coverage.unparsed == 6
+    assert rows_of(lowered, *words) == [("acked", None)] * 4 + [(None, "committed")] * 4
 
 
 def test_a_row_of_the_log_is_a_record_or_states_bounds(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.builders import NOW, evidence_of, reading_of, rows_of
 from tests.engine.sources.checkpoints import set_time
 from tests.engine.sources.maps import serialised_map
 from tests.kafka_batches import batch, marker, record
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.sources.source import Reading
 from tieout.errors import SourceError
 
 _WRITTEN = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
@@ -40,6 +41,11 @@ def write_map(path: Path, *entries: tuple[bytes, bytes | None]) -> None:
 def _evidence(spark: SparkSession, folder: Path, **source: Any) -> Evidence:
     known = {"kind": "connect_offsets", "connector": "src", "taken_at": "now"}
     return evidence_of(spark, folder, source.pop("ledger", "committed"), source={**known, **source})
+
+
+def _reading(spark: SparkSession, folder: Path, **source: Any) -> Reading:
+    known = {"kind": "connect_offsets", "connector": "src", "taken_at": "now"}
+    return reading_of(spark, folder, "committed", {**known, **source})
 
 
 @pytest.fixture
@@ -105,25 +111,25 @@ def test_an_answer_of_the_rest_interface_has_current_positions(
     (tmp_path / "offsets.json").write_text(json.dumps(answer, indent=2))
     known = {"path": "offsets.json", **fields}
 
-    found = _evidence(spark, tmp_path, taken_at="2026-11-20T11:00:00Z", **known)
+    found = _reading(spark, tmp_path, taken_at="2026-11-20T11:00:00Z", **known)
     assert rows_of(found, *_POSITION) == rows
     assert {row[0] for row in rows_of(found, "committed_at")} <= {None}
-    assert found.coverage.is_sound
+    assert found.unparsed_inputs == 0
 
-    requested = _evidence(spark, tmp_path, **known)
-    assert not requested.coverage.is_sound
-    assert "say in taken_at when it was asked for" in requested.coverage.notes[0]
+    requested = _reading(spark, tmp_path, **known)
+    assert requested.unparsed_inputs > 0
+    assert "say in taken_at when it was asked for" in requested.notes[0]
 
 
 def test_another_answer_is_named(spark: SparkSession, tmp_path: Path) -> None:
     """Such as that there is no such connector."""
     (tmp_path / "offsets.json").write_text('{"error_code": 404, "message": "Connector src not found"}')
 
-    found = _evidence(spark, tmp_path, path="offsets.json", taken_at="2026-11-20T11:00:00Z")
-    assert not found.coverage.is_sound
+    found = _reading(spark, tmp_path, path="offsets.json", taken_at="2026-11-20T11:00:00Z")
+    assert found.unparsed_inputs > 0
     assert (
         "GET /connectors/src/offsets, an object with offsets, found fields error_code, message"
-        in (found.coverage.notes[0])
+        in (found.notes[0])
     )
 
 
@@ -165,10 +171,10 @@ def test_a_damaged_file_does_not_cover_and_is_named(
     """A worker takes it for none, without a word."""
     expected_note = damage(worker / "connect.offsets")
 
-    found = _evidence(spark, worker, path="connect.offsets")
+    found = _reading(spark, worker, path="connect.offsets")
 
-    assert not found.coverage.is_sound
-    assert any(note.startswith(expected_note) for note in found.coverage.notes), found.coverage.notes
+    assert found.unparsed_inputs > 0
+    assert any(note.startswith(expected_note) for note in found.notes), found.notes
 
 
 def _segment(folder: Path, *batches: bytes) -> None:
@@ -220,13 +226,13 @@ def test_the_topic_has_the_history_in_force(spark: SparkSession, tmp_path: Path)
         assert any(note.startswith(expected_note) for note in found.coverage.notes), found.coverage.notes
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
+def test_a_record_of_another_form_is_an_unreadable_row(spark: SparkSession, tmp_path: Path) -> None:
+    """A key that is none, a field that is not there, a number that is no position."""
+    records = [
         (None, _value(1)),
-        (b"{}", _value(1)),
-        (b'["src"]', _value(1)),
-        (b'["src",{"file":"x"}]', _value(1)),
+        (b"{}", _value(2)),
+        (b'["src"]', _value(3)),
+        (b'["src",{"file":"x"}]', _value(4)),
         (_key(), b""),
         (_key(), b"{}"),
         (_key(), b'{"position":30'),
@@ -234,18 +240,17 @@ def test_the_topic_has_the_history_in_force(spark: SparkSession, tmp_path: Path)
         (_key(), _value(2**62)),
         (_key(), _value(1.5)),
         (_key(), _value(True)),
-    ],
-)
-def test_a_record_of_another_form_is_an_unreadable_row(
-    spark: SparkSession, tmp_path: Path, key: bytes | None, value: bytes
-) -> None:
-    """A key that is none, a field that is not there, a number that is no position."""
-    _segment(tmp_path, _record(0, _key(), _value(10)), _record(1, key, value))
+    ]
+    _segment(
+        tmp_path,
+        _record(0, _key(), _value(10)),
+        *(_record(offset, key, value) for offset, (key, value) in enumerate(records, start=1)),
+    )
 
     found = _of_segments(spark, tmp_path)
 
     assert rows_of(found, *_POSITION) == [("/in", 0, 10)]
-    assert found.coverage.unparsed == 1
+    assert found.coverage.unparsed == len(records)
     assert not found.coverage.is_sound
 
 

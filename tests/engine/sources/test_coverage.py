@@ -9,10 +9,17 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, WINDOW, evidence_of, jsonl
+from pyspark.sql import functions as F
+from tests.engine.sources.builders import EVERYTHING, NOW, WINDOW, contract_of, evidence_of, jsonl
 
 from tieout.engine.evidence import LedgerCoverage
+from tieout.engine.session import suited_to
+from tieout.engine.sources.covering import Bounds, bounds_of
 from tieout.errors import SourceError
+from tieout.model import Ledger
+
+_SENT = ("producer_id", "producer_session", "sequence", "attempted_at")
+_SENT_SCHEMA = "producer_id STRING, producer_session STRING, sequence BIGINT, attempted_at STRING"
 
 
 def _sent(
@@ -36,6 +43,24 @@ def _coverage(
     return evidence_of(spark, folder, "produced", now, source=jsonl("p.jsonl"), **spec).coverage
 
 
+def _bounds(
+    spark: SparkSession,
+    folder: Path,
+    rows: list[dict[str, Any]],
+    coverage: Any,
+    now: datetime = NOW,
+    **spec: Any,
+) -> Bounds:
+    """What the contract says of rows that were read."""
+    contract = contract_of(folder, {"produced": {"source": EVERYTHING, "coverage": coverage, **spec}})
+    texts = [tuple(row[name] for name in _SENT) for row in rows]
+    with suited_to(spark, is_small=True):
+        sent = spark.createDataFrame(texts, _SENT_SCHEMA).withColumn(
+            "attempted_at", F.to_timestamp("attempted_at")
+        )
+        return bounds_of(sent, Ledger.PRODUCED, contract, WINDOW, now, None, now=now)
+
+
 def _minute(minute: int) -> datetime:
     return datetime(2026, 11, 20, 10, minute, tzinfo=UTC)
 
@@ -51,10 +76,9 @@ def test_declared_is_the_window_with_margin_and_grace(spark: SparkSession, tmp_p
 
 def test_nobody_can_have_declared_what_was_still_to_come(spark: SparkSession, tmp_path: Path) -> None:
     """Of a window that is not over, as one of a mistyped year, a file says nothing beyond when it was read."""
-    found = _coverage(spark, tmp_path, [_sent("a", 5)], "declared", _minute(30))
+    found = _bounds(spark, tmp_path, [_sent("a", 5)], "declared", _minute(30))
 
     assert found.complete_until == _minute(30)
-    assert not found.covers(WINDOW.start, WINDOW.end)
     assert found.notes == (
         "declared to be complete, but read at 2026-11-20T10:30:00Z, before the window was over",
     )
@@ -73,7 +97,7 @@ def test_slowest_declared_producer_decides(spark: SparkSession, tmp_path: Path) 
     """A watermark is the minimum over the declared producers, and a producer that nobody declared is told."""
     rows = [_sent("a", 5), _sent("a", 50), _sent("b", 20), _sent("c", 10)]
 
-    found = _coverage(spark, tmp_path, rows, {"complete_until": "max(attempted_at)", "producers": ["a", "b"]})
+    found = _bounds(spark, tmp_path, rows, {"complete_until": "max(attempted_at)", "producers": ["a", "b"]})
 
     assert found.complete_until == _minute(20)
     assert not found.names_all_producers
@@ -84,7 +108,7 @@ def test_silent_declared_producer_covers_nothing(spark: SparkSession, tmp_path: 
     """Of a producer without a row nobody knows how far it is."""
     spec = {"complete_until": "max(attempted_at)", "producers": ["a", "b"]}
 
-    found = _coverage(spark, tmp_path, [_sent("a", 50)], spec)
+    found = _bounds(spark, tmp_path, [_sent("a", 50)], spec)
 
     assert found.complete_until is None
     assert found.names_all_producers
@@ -102,7 +126,7 @@ def test_silent_declared_producer_covers_nothing(spark: SparkSession, tmp_path: 
     ids=["watermark file", "time", "now", "own times"],
 )
 @pytest.mark.parametrize("sequences", [{}, {"sequences": "gapless"}], ids=["", "gapless"])
-def test_declared_producer_without_a_row_uncovers_whatever_says_complete(
+def test_declared_producer_without_a_row_is_silent_whatever_says_complete(
     spark: SparkSession, tmp_path: Path, until: dict[str, str], sequences: dict[str, str]
 ) -> None:
     """Of a producer that nothing was read of nobody knows whether it was silent or its file is gone."""
@@ -110,12 +134,21 @@ def test_declared_producer_without_a_row_uncovers_whatever_says_complete(
     spec = {**until, **sequences, "producers": ["a", "b", "c"]}
     rows = [_sent("a", 5, 0), _sent("a", 55, 1), _sent("c", "2099-01-01T00:00:00Z", 0)]
 
-    found = _coverage(spark, tmp_path, rows, spec)
+    found = _bounds(spark, tmp_path, rows, spec)
+
+    assert found.silent == ("b", "c")
+    assert "declared producer b has no row in what was read" in found.notes
+
+
+def test_declared_producer_without_a_row_uncovers(spark: SparkSession, tmp_path: Path) -> None:
+    """However sound the rest is."""
+    rows = [_sent("a", 5, 0), _sent("a", 55, 1), _sent("c", "2099-01-01T00:00:00Z", 0)]
+
+    found = _coverage(spark, tmp_path, rows, {"complete_until": "now()", "producers": ["a", "b", "c"]})
 
     assert found.silent == ("b", "c")
     assert not found.is_sound
     assert not found.covers(WINDOW.start, _minute(5))
-    assert "declared producer b has no row in what was read" in found.notes
 
 
 def test_declared_producer_that_sent_before_the_window_may_be_silent_in_it(
@@ -125,34 +158,32 @@ def test_declared_producer_that_sent_before_the_window_may_be_silent_in_it(
     spec = {"complete_until": "now()", "sequences": "gapless", "producers": ["a", "b"]}
     rows = [_sent("a", 5, 0), _sent("b", "2026-11-19T08:00:00Z", 0)]
 
-    found = _coverage(spark, tmp_path, rows, spec)
+    found = _bounds(spark, tmp_path, rows, spec)
 
     assert found.silent == ()
-    assert found.covers(WINDOW.start, WINDOW.end)
+    assert found.complete_until == NOW
 
 
-@pytest.mark.parametrize("begins", [{}, {"complete_from": "2026-11-20T09:00:00Z"}, {"reach": "30m"}])
-def test_session_without_its_beginning_is_not_gapless(
-    spark: SparkSession, tmp_path: Path, begins: dict[str, str]
-) -> None:
+def test_session_without_its_beginning_is_not_gapless(spark: SparkSession, tmp_path: Path) -> None:
     """Sessions count from 0 or 1: a higher first number is a missing part, unless the ledger begins at some time."""
-    spec = {"complete_until": "now()", "sequences": "gapless", **begins}
-    reach: dict[str, Any] = {"reach": spec.pop("reach")} if "reach" in spec else {}
+    spec = {"complete_until": "now()", "sequences": "gapless"}
     rows = [_sent("a", 5, 2), _sent("a", 6, 3), _sent("b", 5, 1), _sent("c", 5, 0)]
-    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), coverage=spec, **reach).coverage
+    found = _bounds(spark, tmp_path, rows, spec)
+    begun = {
+        "complete_from": _bounds(spark, tmp_path, rows, spec | {"complete_from": "2026-11-20T09:00:00Z"}),
+        "reach": _bounds(spark, tmp_path, rows, spec, reach="30m"),
+    }
 
-    assert found.has_sequence_gaps is not bool(begins)
     note = "producer a, session s: begins with number 2; give complete_from or reach if the ledger begins after that"
-    assert (note in found.notes) is not bool(begins)
+    assert found.has_sequence_gaps
+    assert note in found.notes
+    for name, each in begun.items():
+        assert (name, each.has_sequence_gaps, note in each.notes) == (name, False, False)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "orc"])
-@pytest.mark.parametrize("lost", ["b.*", "b", "b/*.none"])
-def test_path_without_a_file_uncovers_beside_others(
-    spark: SparkSession, tmp_path: Path, form: str, lost: str
-) -> None:
+def test_paths_without_a_file_uncover_beside_others(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """One of several paths that leads to no file, by name, pattern or folder, is evidence that is missing."""
     rows = spark.createDataFrame(
         [("a", "m", "2026-11-20T10:05:00Z")], "producer_id STRING, message_id STRING, attempted_at STRING"
@@ -160,22 +191,25 @@ def test_path_without_a_file_uncovers_beside_others(
     writer = rows.coalesce(1).write.option("header", True)
     getattr(writer, {"jsonl": "json"}.get(form, form))(str(tmp_path / "a"))
     (tmp_path / "b").mkdir()
-    source = {"kind": "files", "format": form, "path": ["a", lost]}
+    lost = ["b.*", "b", "b/*.none"]
+    source = {"kind": "files", "format": form, "path": ["a", *lost]}
 
     found = evidence_of(
         spark, tmp_path, "produced", source=source, coverage={"complete_until": "now()"}
     ).coverage
 
-    assert found.rows == 1
+    assert (found.rows, found.unparsed) == (1, len(lost))
     assert not found.covers(WINDOW.start, WINDOW.end)
-    assert f"{lost}: no such file" in found.notes
+    assert [note for note in found.notes if note.endswith("no such file")] == [
+        f"{path}: no such file" for path in lost
+    ]
 
 
 def test_slowest_session_decides_without_declared_producers(spark: SparkSession, tmp_path: Path) -> None:
     """Without a list the minimum is over every session seen."""
     rows = [_sent("a", 5, session="1"), _sent("a", 50, session="2"), _sent("b", 30)]
 
-    found = _coverage(spark, tmp_path, rows, {"complete_until": "max(attempted_at) - interval 1 minute"})
+    found = _bounds(spark, tmp_path, rows, {"complete_until": "max(attempted_at) - interval 1 minute"})
 
     assert found.complete_until == _minute(4)
     assert not found.names_all_producers
@@ -215,30 +249,29 @@ def test_an_answer_before_its_question_is_counted(spark: SparkSession, tmp_path:
 def test_now_is_the_time_of_reading(spark: SparkSession, tmp_path: Path) -> None:
     """`now()` is the run's own clock for files, alone and in an expression."""
     for text, expected in (("now()", NOW), ("now() - interval 5 minutes", NOW - timedelta(minutes=5))):
-        assert _coverage(spark, tmp_path, [], {"complete_until": text}).complete_until == expected
+        assert _bounds(spark, tmp_path, [], {"complete_until": text}).complete_until == expected
 
 
 def test_literal_time_and_start(spark: SparkSession, tmp_path: Path) -> None:
     """A time in the contract is taken at its word, with the start that is given."""
     spec = {"complete_until": "2026-11-20T11:30:00Z", "complete_from": "2026-11-20T09:00:00Z"}
 
-    found = _coverage(spark, tmp_path, [_sent("a", 5)], spec)
+    found = _bounds(spark, tmp_path, [_sent("a", 5)], spec)
 
     assert found.complete_until == datetime(2026, 11, 20, 11, 30, tzinfo=UTC)
     assert found.covers_from == datetime(2026, 11, 20, 9, tzinfo=UTC)
-    assert found.covers(WINDOW.start, WINDOW.end)
 
 
 def test_watermark_file(spark: SparkSession, tmp_path: Path) -> None:
     """The file's time counts; a missing or garbled file is no coverage and is told."""
     spec = {"watermark_file": "done.txt"}
-    assert _coverage(spark, tmp_path, [], spec).complete_until is None
+    assert _bounds(spark, tmp_path, [], spec).complete_until is None
 
     (tmp_path / "done.txt").write_text("2026-11-20T11:20:00+00:00\n")
-    assert _coverage(spark, tmp_path, [], spec).complete_until == datetime(2026, 11, 20, 11, 20, tzinfo=UTC)
+    assert _bounds(spark, tmp_path, [], spec).complete_until == datetime(2026, 11, 20, 11, 20, tzinfo=UTC)
 
     (tmp_path / "done.txt").write_text("soon")
-    garbled = _coverage(spark, tmp_path, [], spec)
+    garbled = _bounds(spark, tmp_path, [], spec)
     assert garbled.complete_until is None
     assert "watermark file done.txt: expected one time such as 2026-11-20T10:00:00Z" in garbled.notes
 
@@ -261,7 +294,7 @@ def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Pa
     """What cannot be checked is not believed."""
     rows = [_sent("a", 1, 1), _sent("a", 1, None)]
 
-    found = _coverage(spark, tmp_path, rows, {"complete_until": "now()", "sequences": "gapless"})
+    found = _bounds(spark, tmp_path, rows, {"complete_until": "now()", "sequences": "gapless"})
 
     assert found.has_sequence_gaps
 
@@ -328,7 +361,7 @@ def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: P
         with pytest.raises(
             SourceError, match=r"ledgers\.produced\.coverage\.complete_until: expected an agg"
         ) as error:
-            _coverage(spark, tmp_path, [_sent("a", 1)], {"complete_until": text})
+            _bounds(spark, tmp_path, [_sent("a", 1)], {"complete_until": text})
         assert f"found {text}: {reason}" in str(error.value)
         assert "the ledger's columns are: " in str(error.value)
 

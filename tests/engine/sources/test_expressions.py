@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.engine.sources.builders import contract_of, evidence_of, jsonl, rows_of
 
 from tieout.contracts.expressions import refused
@@ -132,13 +132,18 @@ def test_a_contract_that_asks_for_more_than_its_rows_is_none(text: str, reason: 
             contract_of(Path(), {"produced": {"source": jsonl("a.jsonl"), **spec}})
 
 
+@pytest.fixture(scope="module")
+def source(spark: SparkSession) -> DataFrame:
+    """A row, in a session that has a variable."""
+    spark.sql("DECLARE OR REPLACE VARIABLE hidden STRING DEFAULT 'x'")
+    return spark.createDataFrame([ROW], SCHEMA)
+
+
 @pytest.mark.parametrize(("text", "reason"), (ATTACKS | BY_PLAN).items())
 def test_spark_is_asked_what_an_expression_is(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+    source: DataFrame, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
     """Whatever its text hides: its parsed form and the analysed plan show the same, each before anything is run."""
-    source = spark.createDataFrame([ROW], SCHEMA)
-    spark.sql("DECLARE OR REPLACE VARIABLE hidden STRING DEFAULT 'x'")
     monkeypatch.setattr(expressions, "refused", lambda _text: None)
 
     with pytest.raises(
@@ -158,10 +163,8 @@ def test_a_text_that_means_the_moment_of_the_run_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", MOVING_BY_PLAN)
-def test_a_text_that_becomes_the_moment_of_the_run_is_refused(spark: SparkSession, text: str) -> None:
+def test_a_text_that_becomes_the_moment_of_the_run_is_refused(source: DataFrame, text: str) -> None:
     """Where it is worked out, or becomes a time by what it is compared with, the optimizer is asked."""
-    source = spark.createDataFrame([ROW], SCHEMA)
-
     with pytest.raises(SourceError, match=r"^where: .* its value depends on when the run is made"):
         require_plain(source, {"columns.x": "upper(id)", "where": text})
 
@@ -179,10 +182,8 @@ def test_a_file_that_a_query_names_is_not_opened(
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_only_looks_alike_is_no_attack(spark: SparkSession, text: str) -> None:
+def test_what_only_looks_alike_is_no_attack(source: DataFrame, text: str) -> None:
     """Names in texts and comments, and columns that are called like functions."""
-    source = spark.createDataFrame([ROW], SCHEMA)
-
     require_plain(source, {"ledgers.produced.where": text})
     assert len(source.selectExpr(text).columns) == 1
 

@@ -50,61 +50,56 @@ def test_the_same_file_twice_is_no_evidence(spark: SparkSession, tmp_path: Path)
     assert harmless.is_sound
 
 
-@pytest.mark.parametrize(
-    "names", [("a.jsonl", "a.jsonl.gz"), ("a.jsonl.gz", "b.jsonl.gz"), ("a.jsonl", "a.jsonl.bz2")]
-)
-def test_a_packed_copy_is_a_copy(spark: SparkSession, tmp_path: Path, names: tuple[str, str]) -> None:
+def test_a_packed_copy_is_a_copy(spark: SparkSession, tmp_path: Path) -> None:
     """`gzip --keep` leaves the file beside its archive; archives of one text differ by the time that they were made."""
-    text = b'{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
-    for time, name in enumerate(names):
-        if name.endswith(".gz"):
-            (tmp_path / name).write_bytes(gzip.compress(text, mtime=time))
-        else:
-            (tmp_path / name).write_bytes(bz2.compress(text) if name.endswith(".bz2") else text)
+    pairs = [("a.jsonl", "a.jsonl.gz"), ("b.jsonl.gz", "c.jsonl.gz"), ("d.jsonl", "d.jsonl.bz2")]
+    for number, pair in enumerate(pairs):
+        text = b'{"message_id":"%d","processed_at":"2026-11-20T10:05:00Z"}\n' % number
+        for time, name in enumerate(pair):
+            if name.endswith(".gz"):
+                (tmp_path / name).write_bytes(gzip.compress(text, mtime=time))
+            else:
+                (tmp_path / name).write_bytes(bz2.compress(text) if name.endswith(".bz2") else text)
 
     found = evidence_of(spark, tmp_path, "delivered", source=jsonl("*"), coverage="declared").coverage
 
-    assert (found.rows, found.doubled) == (2, (f"{names[1]} holds what {names[0]} holds",))
+    assert (found.rows, set(found.doubled)) == (
+        6,
+        {f"{copy} holds what {name} holds" for name, copy in pairs},
+    )
 
 
 def _packed(name: str, text: str) -> bytes:
     return gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a.jsonl.1",
-        "a.jsonl.2.gz",
-        "a.jsonl.gz",
-        "a.jsonl-20261120",
-        "a.jsonl.old",
-        "a (1).jsonl",
-        "a-10.jsonl",
-        "day=10/a.jsonl",
-    ],
-)
-def test_a_log_with_the_lines_of_its_rotated_copy_is_no_evidence(
-    spark: SparkSession, tmp_path: Path, name: str
-) -> None:
+def test_a_log_with_the_lines_of_its_rotated_copy_is_no_evidence(spark: SparkSession, tmp_path: Path) -> None:
     """`logrotate` copies a log before it empties it: what is collected in between has every line twice.
 
     So have a download and a later one, and exports of which each has the rows of the one before.
     """
-    lines = [
-        f'{{"message_id":"{number}","processed_at":"2026-11-20T10:05:0{number}Z"}}\n' for number in range(4)
+    names = [
+        *("a.jsonl.1", "b.jsonl.2.gz", "c.jsonl.gz", "d.jsonl-20261120", "e.jsonl.old", "f (1).jsonl"),
+        *("g-10.jsonl", "day=10/h.jsonl"),
     ]
-    whole = "day=11/a.jsonl" if "/" in name else "a.jsonl"
-    for file, text in {whole: "".join(lines), name: "".join(lines[:2])}.items():
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_bytes(_packed(file, text))
-    (tmp_path / "b.jsonl.1").write_text("".join(lines[:1]))
-    (tmp_path / "part-0.jsonl").write_text("".join(lines[1:3]))
-    (tmp_path / "part-1.jsonl").write_text("".join(lines[1:2]))
+    wholes = {name: f"day=11/{name[7:]}" if "/" in name else f"{name[0]}.jsonl" for name in names}
+    for place, (name, whole) in enumerate(wholes.items()):
+        lines = [
+            f'{{"message_id":"{name} {number}","processed_at":"2026-11-20T10:05:0{number}Z"}}\n'
+            for number in range(4)
+        ]
+        for file, text in {whole: "".join(lines), name: "".join(lines[:2])}.items():
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_bytes(_packed(file, text))
+        (tmp_path / f"other-{name[0]}.jsonl.1").write_text("".join(lines[:1]))
+        (tmp_path / f"part-{place}-0.jsonl").write_text("".join(lines[1:3]))
+        (tmp_path / f"part-{place}-1.jsonl").write_text("".join(lines[1:2]))
 
     found = evidence_of(spark, tmp_path, "delivered", source=jsonl("*"), coverage="declared").coverage
 
-    assert found.doubled == (f"{whole} begins with the lines of {name}",)
+    assert set(found.doubled) == {
+        f"{whole} begins with the lines of {name}" for name, whole in wholes.items()
+    }
     assert not found.is_sound
 
 
@@ -245,44 +240,46 @@ def test_empty_file_is_present_without_rows(spark: SparkSession, tmp_path: Path)
     assert found.coverage.digests == (f"sha256:{hashlib.sha256(b'').hexdigest()}  a.jsonl",)
 
 
-@pytest.mark.parametrize("length", [2, 4, 10, -4])
-def test_a_bzip2_file_that_ends_within_a_stream_is_cut_off(
-    spark: SparkSession, tmp_path: Path, length: int
-) -> None:
+def test_a_bzip2_file_that_ends_within_a_stream_is_cut_off(spark: SparkSession, tmp_path: Path) -> None:
     """Also where Spark reads the streams before it without an error."""
     first, second = (bz2.compress(f'{{"message_id":"{n}"}}\n'.encode()) for n in range(2))
-    (tmp_path / "a.jsonl.bz2").write_bytes(first + second[:length])
+    names = []
+    for length in (2, 4, 10, len(second) - 4):
+        names.append(f"{length:03}.jsonl.bz2")
+        (tmp_path / names[-1]).write_bytes(first + second[:length])
 
     found = evidence_of(spark, tmp_path, "produced", source=jsonl("*")).coverage
 
     assert not found.is_within_tolerance
-    assert found.notes[0] == "a.jsonl.bz2: the bzip2 file is cut off"
+    assert found.notes[:4] == tuple(f"{name}: the bzip2 file is cut off" for name in names)
 
 
-@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
-def test_a_packed_file_without_a_byte_was_not_written(
-    spark: SparkSession, tmp_path: Path, ending: str
-) -> None:
+def test_a_packed_file_without_a_byte_was_not_written(spark: SparkSession, tmp_path: Path) -> None:
     """Its program died before it wrote what it had; a packed file of no rows has bytes."""
-    (tmp_path / f"a.jsonl.{ending}").touch()
+    for ending in ("bz2", "gz", "zst"):
+        (tmp_path / f"a.jsonl.{ending}").touch()
 
     found = evidence_of(spark, tmp_path, "produced", source=jsonl("*"), columns={"message_id": "id"}).coverage
 
-    assert not found.is_within_tolerance
-    assert "found one without a byte" in found.notes[0]
+    assert (found.unparsed, found.is_within_tolerance) == (3, False)
+    assert [note.split(":")[0] for note in found.notes if "found one without a byte" in note] == [
+        f"a.jsonl.{ending}" for ending in ("bz2", "gz", "zst")
+    ]
 
 
-@pytest.mark.parametrize("content", ["", "\n\n"], ids=["no byte", "blank lines"])
-def test_an_empty_csv_file_has_lost_its_header(spark: SparkSession, tmp_path: Path, content: str) -> None:
+def test_an_empty_csv_file_has_lost_its_header(spark: SparkSession, tmp_path: Path) -> None:
     """An export without rows still has one; a file without may have had rows as well."""
-    (tmp_path / "a.csv").write_text(content)
+    (tmp_path / "blank.csv").write_text("\n\n")
+    (tmp_path / "empty.csv").touch()
 
-    found = evidence_of(
-        spark, tmp_path, "produced", source={"kind": "files", "format": "csv", "path": "*.csv"}
-    )
+    source = {"kind": "files", "format": "csv", "path": "*.csv"}
+    found = evidence_of(spark, tmp_path, "produced", source=source).coverage
 
-    assert not found.coverage.is_within_tolerance
-    assert "expected a header line" in found.coverage.notes[0]
+    assert (found.unparsed, found.is_within_tolerance) == (2, False)
+    assert [note.split(":")[0] for note in found.notes if "expected a header line" in note] == [
+        "blank.csv",
+        "empty.csv",
+    ]
 
 
 def test_an_orc_file_with_times_that_spark_does_not_read_is_not_called_corrupt(
@@ -312,27 +309,24 @@ def test_names_with_wildcards_blanks_and_percents(spark: SparkSession, tmp_path:
     assert "é*.jsonl:2: the line is not one JSON object" in found.coverage.notes
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "note"),
-    [
-        ("a.jsonl.gz", b'{"message_id":"1"}\n', "not a gzip file, which its name says it is"),
-        ("a.jsonl.zst", b'{"message_id":"1"}\n', "not a zstd file, which its name says it is"),
-        ("a.jsonl", gzip.compress(b'{"message_id":"1"}\n'), "let its name end in .gz"),
-        ("a.jsonl.zip", b'PK\x03\x04\n{"message_id":"1"}\n', "a zip file; expected text"),
-        ("a.jsonl.xz", b"\xfd7zXZ\x00\n", "an xz file; expected text"),
-    ],
-    ids=["no gzip", "no zstd", "gzip", "zip", "xz"],
-)
-def test_a_packed_file_that_is_called_otherwise(
-    spark: SparkSession, tmp_path: Path, name: str, content: bytes, note: str
-) -> None:
+def test_a_packed_file_that_is_called_otherwise(spark: SparkSession, tmp_path: Path) -> None:
     """A zip file may hold whole lines as they are; the rest of it would count as lines that do not read."""
-    (tmp_path / name).write_bytes(content)
+    line = b'{"message_id":"1"}\n'
+    files = {
+        "a.jsonl": (gzip.compress(line), "let its name end in .gz"),
+        "a.jsonl.gz": (line, "not a gzip file, which its name says it is"),
+        "a.jsonl.xz": (b"\xfd7zXZ\x00\n", "an xz file; expected text"),
+        "a.jsonl.zip": (b"PK\x03\x04\n" + line, "a zip file; expected text"),
+        "a.jsonl.zst": (line, "not a zstd file, which its name says it is"),
+    }
+    for name, (content, _) in files.items():
+        (tmp_path / name).write_bytes(content)
 
-    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.*"))
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.*")).coverage
 
-    assert (found.coverage.rows, found.coverage.is_within_tolerance) == (0, False)
-    assert note in found.coverage.notes[0]
+    assert (found.rows, found.unparsed, found.is_within_tolerance) == (0, len(files), False)
+    notes = dict(note.split(": ", maxsplit=1) for note in found.notes[: len(files)])
+    assert {name: note for name, (_, note) in files.items() if note not in notes.get(name, "")} == {}
 
 
 def test_a_gzip_file_whose_name_ends_in_capital_letters(spark: SparkSession, tmp_path: Path) -> None:
@@ -566,57 +560,51 @@ def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path
 
 
 @pytest.mark.parametrize("is_remote", [False, True], ids=["path", "uri"])
-@pytest.mark.parametrize(
-    ("name", "is_reported"),
-    [
-        ("_retries.jsonl", True),
-        ("_retries/a.jsonl", True),
-        ("day=1/_retries.jsonl", True),
-        ("_SUCCESS", False),
-        ("_committed_17", False),
-        ("_checkpoint/commits/0", False),
-        (".a.jsonl.crc", False),
-    ],
-)
 def test_what_is_passed_over_in_a_folder_is_named(
-    spark: SparkSession, tmp_path: Path, name: str, *, is_reported: bool, is_remote: bool
+    spark: SparkSession, tmp_path: Path, *, is_remote: bool
 ) -> None:
     """A name with a leading _ may hold evidence: unless it is known for none, the ledger does not cover without it."""
-    for path in ("a.jsonl", name):
+    reported = ["_retries.jsonl", "_others/a.jsonl", "day=1/_retries.jsonl"]
+    known = ["_SUCCESS", "_committed_17", "_checkpoint/commits/0", ".a.jsonl.crc"]
+    for path in ("a.jsonl", *known):
         (tmp_path / "sent" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "sent" / path).write_text('{"message_id":"1"}\n')
     (tmp_path / "sent" / "_empty.jsonl").touch()
-    folder = f"file://{tmp_path}/sent" if is_remote else "sent"
+    spec: dict[str, Any] = {
+        "source": jsonl(f"file://{tmp_path}/sent" if is_remote else "sent"),
+        "coverage": "declared",
+    }
 
-    found = evidence_of(spark, tmp_path, "produced", source=jsonl(folder), coverage="declared").coverage
+    whole = evidence_of(spark, tmp_path, "produced", **spec).coverage
+    for path in reported:
+        (tmp_path / "sent" / path).parent.mkdir(exist_ok=True)
+        (tmp_path / "sent" / path).write_text('{"message_id":"1"}\n')
+    found = evidence_of(spark, tmp_path, "produced", **spec).coverage
 
-    skipped = [note for note in found.notes if "a name that begins with _ is passed over" in note]
-    assert [note.split("sent/")[-1].split(":")[0] for note in skipped] == (
-        [name.removesuffix("/a.jsonl")] if is_reported else []
-    )
-    assert found.is_within_tolerance is not is_reported
-    assert found.rows == 1
+    expected = "a name that begins with _ is passed over"
+    assert whole.is_within_tolerance
+    assert not any(expected in note for note in whole.notes)
+    skipped = [note.split("sent/")[-1].split(":")[0] for note in found.notes if expected in note]
+    assert sorted(skipped) == sorted(path.removesuffix("/a.jsonl") for path in reported)
+    assert (found.unparsed, found.is_within_tolerance) == (len(reported), False)
+    assert whole.rows == found.rows == 1
 
 
-@pytest.mark.parametrize("path", ["out", "out/*", "out/*.json", "o*/day=1/*.json"])
-def test_an_output_that_a_job_still_writes_is_not_complete(
-    spark: SparkSession, tmp_path: Path, path: str
-) -> None:
+def test_an_output_that_a_job_still_writes_is_not_complete(spark: SparkSession, tmp_path: Path) -> None:
     """What a task has not committed yet would be lost; a single file that a contract names is whole all the same."""
     row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
     for name in ("part-0.json", "day=1/part-0.json", "_temporary/0/part-1.json"):
         (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "out" / name).write_text(row)
 
-    found = evidence_of(spark, tmp_path, "delivered", source=jsonl(path), coverage="declared").coverage
+    expected = [["out/_temporary", "a job is writing here, or died while it was"]]
+    for path in ("out", "out/*", "out/*.json", "o*/day=1/*.json"):
+        found = evidence_of(spark, tmp_path, "delivered", source=jsonl(path), coverage="declared").coverage
+        notes = [note.split(": ")[:2] for note in found.notes]
+        assert (path, found.is_within_tolerance, notes) == (path, False, expected)
     single = evidence_of(
         spark, tmp_path, "delivered", source=jsonl("out/part-0.json"), coverage="declared"
     ).coverage
-
-    assert not found.is_within_tolerance
-    assert [note.split(": ")[:2] for note in found.notes] == [
-        ["out/_temporary", "a job is writing here, or died while it was"]
-    ]
     assert single.is_sound
 
 
@@ -722,7 +710,8 @@ def test_the_files_of_a_table_are_not_read_as_parquet(
 ) -> None:
     """Some are of earlier versions: their rows would be effects that the table does not have."""
     for part in ("orders/day=1", "orders/data"):
-        spark.range(1).write.parquet(str(tmp_path / part))
+        (tmp_path / part).mkdir(parents=True)
+        pq.write_table(pa.table({"id": [0]}), tmp_path / part / "part-0.parquet")
     (tmp_path / "orders" / log).parent.mkdir()
     (tmp_path / "orders" / log).touch()
 

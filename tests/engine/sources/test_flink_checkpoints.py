@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.builders import NOW, evidence_of, reading_of, rows_of
 from tests.engine.sources.flink import JOB, SOURCE, metadata, split, write_checkpoint, written
 
 from tieout.contracts import FlinkCheckpointsSource
 from tieout.engine.evidence import Evidence
 from tieout.engine.sources.flink_checkpoints import read
-from tieout.engine.sources.source import Request
+from tieout.engine.sources.source import Reading, Request
 from tieout.engine.systems.flink_operators import id_of_uid
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -42,6 +42,11 @@ def checkpoints(tmp_path: Path) -> Path:
 def _evidence(spark: SparkSession, checkpoints: Path, ledger: str = "committed", **source: Any) -> Evidence:
     known = {"kind": "flink_checkpoints", "path": checkpoints.name, "taken_at": "now"}
     return evidence_of(spark, checkpoints.parent, ledger, source={**known, **source})
+
+
+def _reading(spark: SparkSession, checkpoints: Path, **source: Any) -> Reading:
+    known = {"kind": "flink_checkpoints", "path": checkpoints.name, "taken_at": "now"}
+    return reading_of(spark, checkpoints.parent, "committed", {**known, **source})
 
 
 def test_each_complete_checkpoint_has_a_row_for_each_partition(
@@ -97,19 +102,19 @@ def test_a_copy_has_no_times(spark: SparkSession, checkpoints: Path) -> None:
 def test_checkpoints_that_are_not_retained_are_not_covered(spark: SparkSession, checkpoints: Path) -> None:
     """A job's first checkpoint is number 1, or follows the one that it was restored from."""
     write_checkpoint(checkpoints, 3, {0: 12}, _at(4), job=_ANOTHER)
-    restored = _evidence(spark, checkpoints)
-    assert restored.coverage.covers_from is None
+    restored = _reading(spark, checkpoints)
+    assert restored.complete_from is None
 
     shutil.rmtree(checkpoints / JOB / "chk-2")
-    between = _evidence(spark, checkpoints)
+    between = _reading(spark, checkpoints)
     shutil.rmtree(checkpoints / JOB)
-    alone = _evidence(spark, checkpoints)
+    alone = _reading(spark, checkpoints)
 
     for found in (between, alone):
-        assert found.coverage.covers_from == _at(4)
-        assert any("num-retained" in note for note in found.coverage.notes)
-    copied = _evidence(spark, checkpoints, taken_at="2026-11-20T11:00:00Z")
-    assert copied.coverage.covers_from == datetime(2026, 11, 20, 11, tzinfo=UTC)
+        assert found.complete_from == _at(4)
+        assert any("num-retained" in note for note in found.notes)
+    copied = _reading(spark, checkpoints, taken_at="2026-11-20T11:00:00Z")
+    assert copied.complete_from == datetime(2026, 11, 20, 11, tzinfo=UTC)
 
 
 def test_a_job_that_began_anew_is_covered_from_its_beginning(spark: SparkSession, checkpoints: Path) -> None:
@@ -128,9 +133,9 @@ def test_a_savepoint_is_a_position_as_well(spark: SparkSession, checkpoints: Pat
     written(checkpoints / "savepoints" / "savepoint-1b6992-0a1b" / "_metadata", content, _at(4))
     write_checkpoint(checkpoints, 5, {0: 21}, _at(5), job=_ANOTHER)
 
-    found = _evidence(spark, checkpoints)
+    found = _reading(spark, checkpoints)
 
-    assert found.coverage.covers_from is None
+    assert found.complete_from is None
     metadata_of_savepoint = '{"savepoint": "savepoint-1b6992-0a1b", "checkpoint": 4}'
     assert (20, metadata_of_savepoint) in rows_of(found, "committed_offset", "metadata")
 
@@ -141,13 +146,13 @@ def test_a_copy_of_a_checkpoint_counts_once(spark: SparkSession, checkpoints: Pa
     shutil.copytree(checkpoints / JOB / "chk-1", checkpoints / copy)
     os.utime(checkpoints / copy / "_metadata", (_at(7).timestamp(), _at(7).timestamp()))
 
-    found = _evidence(spark, checkpoints)
+    found = _reading(spark, checkpoints)
 
     assert rows_of(found, "committed_offset") == [(12,), (2,), (4,), (5,), (9,)]
     assert {row[0].astimezone(UTC) for row in rows_of(found, "committed_at")} == {_at(1), _at(2), _at(3)}
-    assert found.coverage.is_sound
+    assert found.unparsed_inputs == 0
     expected_note = f"checkpoints/{copy}: a copy of checkpoints/{JOB}/chk-1, which counts once"
-    assert expected_note in found.coverage.notes
+    assert expected_note in found.notes
 
 
 @pytest.mark.parametrize("taken_at", ["now", "2026-11-20T11:00:00Z"])
@@ -155,13 +160,11 @@ def test_two_jobs_that_ran_at_once_are_not_one(spark: SparkSession, checkpoints:
     """What the other one read was not read by the job that is judged; which one that is nobody says."""
     write_checkpoint(checkpoints, 1, {0: 30}, _BEGAN + timedelta(minutes=2, seconds=30), job=_ANOTHER)
 
-    found = _evidence(spark, checkpoints, taken_at=taken_at)
+    found = _reading(spark, checkpoints, taken_at=taken_at)
 
-    assert not found.coverage.is_sound
+    assert found.unparsed_inputs > 0
     assert rows_of(found, "partition", "committed_offset") == [(1, 2), (1, 4)]
-    assert found.coverage.notes[0].startswith(
-        f"orders-0: job {JOB} and job {_ANOTHER} wrote checkpoints by turns"
-    )
+    assert found.notes[0].startswith(f"orders-0: job {JOB} and job {_ANOTHER} wrote checkpoints by turns")
 
 
 def test_the_times_of_a_copy_that_was_written_in_parallel_show_no_jobs_at_once(
@@ -171,17 +174,17 @@ def test_the_times_of_a_copy_that_was_written_in_parallel_show_no_jobs_at_once(
     write_checkpoint(checkpoints, 1, {0: 3}, _at(4), job=_ANOTHER)
     write_checkpoint(checkpoints, 2, {0: 30}, _at(5), job=_ANOTHER)
     taken_at = "2026-11-20T11:00:00Z"
-    assert _evidence(spark, checkpoints, taken_at=taken_at).coverage.is_sound
+    assert _reading(spark, checkpoints, taken_at=taken_at).unparsed_inputs == 0
 
     copied = datetime(2026, 11, 20, 11, 0, 1, tzinfo=UTC).timestamp()
     for place, name in enumerate((f"{JOB}/chk-1", f"{_ANOTHER}/chk-1", f"{JOB}/chk-2", f"{_ANOTHER}/chk-2")):
         os.utime(checkpoints / name / "_metadata", (copied + place, copied + place))
     os.utime(checkpoints / JOB / "chk-3" / "_metadata", (copied + 5, copied + 5))
 
-    found = _evidence(spark, checkpoints, taken_at=taken_at)
-    assert found.coverage.is_sound, found.coverage.notes
+    found = _reading(spark, checkpoints, taken_at=taken_at)
+    assert found.unparsed_inputs == 0, found.notes
     assert len(rows_of(found, "committed_offset")) == 7
-    assert not _evidence(spark, checkpoints).coverage.is_sound
+    assert _reading(spark, checkpoints).unparsed_inputs > 0
 
 
 def test_a_consumer_of_the_older_kind_is_a_fault_unless_another_source_is_named(
@@ -195,14 +198,11 @@ def test_a_consumer_of_the_older_kind_is_a_fault_unless_another_source_is_named(
     content = metadata(4, states, version=4)
     written(checkpoints / JOB / "chk-4" / "_metadata", content, _at(4))
 
-    found = _evidence(spark, checkpoints)
-    assert not found.coverage.is_sound
-    assert any(
-        f"the operator {id_of_uid('refunds')} is a FlinkKafkaConsumer" in note
-        for note in found.coverage.notes
-    )
-    named = _evidence(spark, checkpoints, source="input")
-    assert named.coverage.is_sound
+    found = _reading(spark, checkpoints)
+    assert found.unparsed_inputs > 0
+    assert any(f"the operator {id_of_uid('refunds')} is a FlinkKafkaConsumer" in note for note in found.notes)
+    named = _reading(spark, checkpoints, source="input")
+    assert named.unparsed_inputs == 0
     assert (20,) in rows_of(named, "committed_offset")
 
 
@@ -211,7 +211,7 @@ def test_jobs_at_once_may_read_what_the_other_does_not(spark: SparkSession, chec
     at = _BEGAN + timedelta(minutes=2, seconds=30)
     write_checkpoint(checkpoints, 1, {2: 30}, at, job=_ANOTHER)
 
-    assert _evidence(spark, checkpoints).coverage.is_sound
+    assert _reading(spark, checkpoints).unparsed_inputs == 0
 
 
 def test_a_checkpoint_without_metadata_counts_for_nothing(spark: SparkSession, checkpoints: Path) -> None:
@@ -220,11 +220,11 @@ def test_a_checkpoint_without_metadata_counts_for_nothing(spark: SparkSession, c
     (checkpoints / JOB / "shared").mkdir()
     (checkpoints / JOB / "taskowned").mkdir()
 
-    found = _evidence(spark, checkpoints)
+    found = _reading(spark, checkpoints)
 
-    assert found.coverage.is_sound
+    assert found.unparsed_inputs == 0
     assert len(rows_of(found, "committed_offset")) == 5
-    assert f"checkpoints/{JOB}/chk-4: has no _metadata, so it is not complete" in found.coverage.notes
+    assert f"checkpoints/{JOB}/chk-4: has no _metadata, so it is not complete" in found.notes
 
 
 def test_a_folder_that_is_not_looked_into_is_named(spark: SparkSession, checkpoints: Path) -> None:
@@ -243,17 +243,17 @@ def test_a_state_in_a_file_beside_the_metadata_is_read(spark: SparkSession, tmp_
     recorded = Path(__file__).resolve().parents[2] / "flink_files" / "files"
     shutil.copytree(recorded, tmp_path / "checkpoints")
 
-    found = _evidence(spark, tmp_path / "checkpoints")
+    found = _reading(spark, tmp_path / "checkpoints")
     assert rows_of(found, "topic", "committed_offset") == [("fx-files-in", 20)]
-    assert len(found.coverage.digests) == 2
+    assert len(found.digests) == 2
 
     (metadata_file,) = (tmp_path / "checkpoints").rglob("_metadata")
     for path in metadata_file.parent.iterdir():
         if path.name != "_metadata":
             path.unlink()
-    lacking = _evidence(spark, tmp_path / "checkpoints")
-    assert not lacking.coverage.is_sound
-    assert any("cannot be read: No such file" in note for note in lacking.coverage.notes)
+    lacking = _reading(spark, tmp_path / "checkpoints")
+    assert lacking.unparsed_inputs > 0
+    assert any("cannot be read: No such file" in note for note in lacking.notes)
 
 
 def _cut(path: Path) -> None:
@@ -325,11 +325,11 @@ def test_a_damaged_checkpoint_does_not_cover_and_is_named(
     path = checkpoints / JOB / "chk-2" / "_metadata"
     damage(path)
 
-    found = _evidence(spark, checkpoints)
+    found = _reading(spark, checkpoints)
 
-    assert not found.coverage.is_sound
-    notes = [note for note in found.coverage.notes if f"checkpoints/{JOB}/chk-2" in note]
-    assert any(reason in note for note in notes), found.coverage.notes
+    assert found.unparsed_inputs > 0
+    notes = [note for note in found.notes if f"checkpoints/{JOB}/chk-2" in note]
+    assert any(reason in note for note in notes), found.notes
     assert {row[0] for row in rows_of(found, "committed_offset")} == {5, 12, 4}
 
 
@@ -345,11 +345,11 @@ def test_of_several_sources_the_contract_names_one(spark: SparkSession, checkpoi
     written(checkpoints / JOB / "chk-1" / "_metadata", metadata(1, states), _at(1))
 
     with pytest.raises(SourceError, match="as Source: refunds, input read Kafka"):
-        _evidence(spark, checkpoints)
-    assert rows_of(_evidence(spark, checkpoints, source="input"), "committed_offset") == [(20,)]
-    assert rows_of(_evidence(spark, checkpoints, source="refunds"), "committed_offset") == [(7,)]
-    assert not _evidence(spark, checkpoints, source="files").coverage.is_sound
-    assert not _evidence(spark, checkpoints, source="elsewhere").coverage.is_sound
+        _reading(spark, checkpoints)
+    assert rows_of(_reading(spark, checkpoints, source="input"), "committed_offset") == [(20,)]
+    assert rows_of(_reading(spark, checkpoints, source="refunds"), "committed_offset") == [(7,)]
+    assert _reading(spark, checkpoints, source="files").unparsed_inputs > 0
+    assert _reading(spark, checkpoints, source="elsewhere").unparsed_inputs > 0
 
 
 @pytest.mark.parametrize("version", [4, 5, 6])
@@ -362,15 +362,15 @@ def test_each_version_of_the_metadata_has_the_same_positions(
         write_checkpoint(folder, number, {0: offset}, _at(number), version=version)
 
     for named in ({}, {"source": "input"}, {"source": id_of_uid("input")}):
-        found = _evidence(spark, folder, **named)
-        assert found.coverage.is_sound
+        found = _reading(spark, folder, **named)
+        assert found.unparsed_inputs == 0
         assert rows_of(found, "topic", "partition", "committed_offset") == [
             ("orders", 0, 5),
             ("orders", 0, 9),
         ]
-    by_name = _evidence(spark, folder, source="Source: input")
-    assert by_name.coverage.is_sound == (version > 4)
-    assert version > 4 or any("Flink before 2.0 writes no names" in note for note in by_name.coverage.notes)
+    by_name = _reading(spark, folder, source="Source: input")
+    assert (by_name.unparsed_inputs == 0) == (version > 4)
+    assert version > 4 or any("Flink before 2.0 writes no names" in note for note in by_name.notes)
 
 
 def test_a_job_of_which_flink_was_upgraded_has_one_source(spark: SparkSession, checkpoints: Path) -> None:
@@ -378,9 +378,9 @@ def test_a_job_of_which_flink_was_upgraded_has_one_source(spark: SparkSession, c
     write_checkpoint(checkpoints, 1, {0: 5, 1: -2}, _at(1), version=4)
     write_checkpoint(checkpoints, 2, {0: 9, 1: 2}, _at(2), version=5)
 
-    found = _evidence(spark, checkpoints)
+    found = _reading(spark, checkpoints)
 
-    assert found.coverage.is_sound
+    assert found.unparsed_inputs == 0
     assert rows_of(found, "committed_offset") == [(12,), (2,), (4,), (5,), (9,)]
 
 
@@ -395,9 +395,9 @@ def test_of_several_sources_without_names_the_ids_are_told(spark: SparkSession, 
 
     ids = ", ".join(sorted(map(id_of_uid, ("input", "refunds"))))
     with pytest.raises(SourceError, match=f"{ids} read Kafka"):
-        _evidence(spark, tmp_path / "checkpoints")
-    found = _evidence(spark, tmp_path / "checkpoints", source="refunds")
-    assert found.coverage.is_sound
+        _reading(spark, tmp_path / "checkpoints")
+    found = _reading(spark, tmp_path / "checkpoints", source="refunds")
+    assert found.unparsed_inputs == 0
     assert rows_of(found, "topic", "committed_offset") == [("refunds", 7)]
 
 
@@ -411,11 +411,11 @@ def test_what_earlier_versions_of_flink_wrote_is_read(
     recorded = Path(__file__).resolve().parents[2] / "flink_files" / version
     shutil.copytree(recorded, tmp_path / "checkpoints")
 
-    found = _evidence(spark, tmp_path / "checkpoints", source="input")
+    found = _reading(spark, tmp_path / "checkpoints", source="input")
 
     name = f"f{version.replace('.', '').replace('/', '-')}-in"
     expected = 20 if version.endswith("files") else 30
-    assert (found.coverage.unparsed, rows_of(found, "topic", "committed_offset")) == (0, [(name, expected)])
+    assert (found.unparsed_inputs, rows_of(found, "topic", "committed_offset")) == (0, [(name, expected)])
 
 
 @pytest.mark.parametrize("made", ["", "checkpoints", f"checkpoints/{JOB}/chk-1"])
@@ -423,10 +423,10 @@ def test_no_checkpoint_is_no_evidence(spark: SparkSession, tmp_path: Path, made:
     """Neither is an incomplete one."""
     (tmp_path / made).mkdir(parents=True, exist_ok=True)
 
-    found = _evidence(spark, tmp_path / "checkpoints")
+    found = _reading(spark, tmp_path / "checkpoints")
 
-    assert not found.coverage.is_sound
-    assert found.coverage.notes[0] == "checkpoints: no checkpoint of a Flink job, a folder with _metadata"
+    assert found.unparsed_inputs > 0
+    assert found.notes[0] == "checkpoints: no checkpoint of a Flink job, a folder with _metadata"
 
 
 def test_another_ledger_and_another_file_system_are_refused(spark: SparkSession, checkpoints: Path) -> None:
@@ -446,9 +446,9 @@ def test_a_subtask_without_the_state_that_others_have_is_a_fault(
     content = metadata(1, {SOURCE: {"SourceReaderState": one}}, others=[{name: other}])
     written(tmp_path / "checkpoints" / JOB / "chk-1" / "_metadata", content, _at(1))
 
-    found = _evidence(spark, tmp_path / "checkpoints")
+    found = _reading(spark, tmp_path / "checkpoints")
 
-    assert (found.coverage.rows, found.coverage.unparsed) == ((2, 0) if name[-1] == "e" else (0, 1))
+    assert (len(rows_of(found, "topic")), found.unparsed_inputs) == ((2, 0) if name[-1] == "e" else (0, 1))
 
 
 @pytest.mark.parametrize("file", ["a\0b", "n" * 300, "../../x"])
@@ -458,6 +458,6 @@ def test_a_state_in_a_file_of_no_name_is_a_fault(spark: SparkSession, tmp_path: 
     content = metadata(1, states, below=file)
     written(tmp_path / "checkpoints" / JOB / "chk-1" / "_metadata", content, _at(1))
 
-    found = _evidence(spark, tmp_path / "checkpoints")
+    found = _reading(spark, tmp_path / "checkpoints")
 
-    assert (found.coverage.rows, found.coverage.unparsed) == (0, 1)
+    assert (len(rows_of(found, "topic")), found.unparsed_inputs) == (0, 1)

@@ -13,8 +13,10 @@ from tests.engine.sources.flink import JOB, SINK, committer, metadata, transacti
 from tests.kafka_batches import batch, marker, record
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.sources.flink_folders import checkpoints_in
+from tieout.engine.sources.flink_prepared import _prepared
 from tieout.engine.systems.flink_operators import id_of_uid
-from tieout.engine.systems.flink_states import COMMITTER_STATE
+from tieout.engine.systems.flink_states import COMMITTER_STATE, OLDER_SINKS
 from tieout.errors import SourceError
 
 _AT = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -93,6 +95,25 @@ def test_of_an_epoch_with_two_transactions_it_is_not_known_which_was_prepared(
     assert reasons["m0"] == "prepared in checkpoint 1, committed"
 
 
+def _read_without_spark(
+    folder: Path, sink: str | None = None
+) -> tuple[dict[tuple[int, int], int], tuple[str, ...]]:
+    """The transactions that the checkpoints prepared, and the faults, as the reader finds them before the topic."""
+    checkpoints = checkpoints_in(
+        folder / "checkpoints",
+        folder,
+        COMMITTER_STATE,
+        refused={} if sink else OLDER_SINKS,
+        has_own_times=True,
+    )
+    transactions, faults, _ = _prepared(checkpoints.read, sink)
+    return transactions, (*checkpoints.faults, *faults)
+
+
+_THREE = {(11, 0): 1, (12, 0): 2, (13, 0): 3}
+"""The transactions of the fixture, each with its checkpoint."""
+
+
 def test_another_kind_of_sink_is_passed_over_unless_it_is_named(spark: SparkSession, prepared: Path) -> None:
     """A job may write files beside its topic."""
     states = {
@@ -107,29 +128,30 @@ def test_another_kind_of_sink_is_passed_over_unless_it_is_named(spark: SparkSess
     assert found.coverage.is_sound
     assert any(note.startswith("files: Committer prepares something else") for note in found.coverage.notes)
     for name in ("output", "Sink Committer: output", "output: Committer"):
-        assert len(rows_of(_evidence(spark, prepared, sink=name), "message_id")) == 8
+        assert (name, *_read_without_spark(prepared, name)) == (name, {**_THREE, (14, 0): 4}, ())
     named = _evidence(spark, prepared, sink="files")
     assert not named.coverage.is_sound
     assert any("another sink's state" in note for note in named.coverage.notes)
 
 
-@pytest.mark.parametrize("versions", [(0, 0), (1, 1)])
-def test_transactions_of_earlier_versions_of_flink_are_read(
-    spark: SparkSession, prepared: Path, versions: tuple[int, int]
-) -> None:
+def test_transactions_of_earlier_versions_of_flink_are_read(spark: SparkSession, prepared: Path) -> None:
     """Their metadata has no names: the sink is found by its uid, with or without Flink's prefix, and by its id."""
-    for number, producer in enumerate((11, 12, 13), start=1):
-        states = {SINK: {COMMITTER_STATE: [committer(number, transaction(producer, 0), versions=versions)]}}
-        path = prepared / "checkpoints" / JOB / f"chk-{number}" / "_metadata"
-        written(path, metadata(number, states, version=4), _AT)
+    for versions in ((0, 0), (1, 1)):
+        for number, producer in enumerate((11, 12, 13), start=1):
+            states = {
+                SINK: {COMMITTER_STATE: [committer(number, transaction(producer, 0), versions=versions)]}
+            }
+            path = prepared / "checkpoints" / JOB / f"chk-{number}" / "_metadata"
+            written(path, metadata(number, states, version=4), _AT)
+        for named in (None, "output", "Sink Committer: output", id_of_uid(SINK[1])):
+            assert (versions, named, *_read_without_spark(prepared, named)) == (versions, named, _THREE, ())
+        transactions, faults = _read_without_spark(prepared, "output: Committer")
+        assert (versions, transactions, len(faults)) == (versions, {}, 3)
+        assert "Flink before 2.0 writes no names" in faults[0]
 
-    for named in ({}, *({"sink": sink} for sink in ("output", "Sink Committer: output", id_of_uid(SINK[1])))):
-        found = _evidence(spark, prepared, **named)
-        assert found.coverage.is_sound
-        assert len(rows_of(found, "message_id")) == 6
-    by_name = _evidence(spark, prepared, sink="output: Committer")
-    assert not by_name.coverage.is_sound
-    assert any("Flink before 2.0 writes no names" in note for note in by_name.coverage.notes)
+    found = _evidence(spark, prepared, sink="output")
+    assert found.coverage.is_sound
+    assert len(rows_of(found, "message_id")) == 6
 
 
 def test_a_producer_of_the_older_kind_is_a_fault_unless_another_sink_is_named(
@@ -145,27 +167,25 @@ def test_a_producer_of_the_older_kind_is_a_fault_unless_another_sink_is_named(
     found = _evidence(spark, prepared)
     assert not found.coverage.is_sound
     assert any("is a FlinkKafkaProducer" in note for note in found.coverage.notes)
-    assert _evidence(spark, prepared, sink="output").coverage.is_sound
+    assert _read_without_spark(prepared, "output") == ({**_THREE, (14, 0): 4}, ())
 
 
 def test_what_cannot_be_read_is_named_and_not_covered(spark: SparkSession, prepared: Path) -> None:
     """A checkpoint that is cut off, a torn log, a sink that no checkpoint has."""
-    path = prepared / "checkpoints" / JOB / "chk-2" / "_metadata"
-    content = path.read_bytes()
-    path.write_bytes(content[:-1])
-    cut = _evidence(spark, prepared)
-    path.write_bytes(content)
-
-    assert not cut.coverage.is_sound
-    assert any(f"{JOB}/chk-2/_metadata: cut off" in note for note in cut.coverage.notes)
-    assert not _evidence(spark, prepared, sink="elsewhere").coverage.is_sound
     assert not _evidence(spark, prepared, topic="elsewhere").coverage.is_sound
     assert not _evidence(spark, prepared, path="elsewhere").coverage.is_sound
+    assert not _evidence(spark, prepared, sink="elsewhere").coverage.is_sound
 
+    path = prepared / "checkpoints" / JOB / "chk-2" / "_metadata"
+    path.write_bytes(path.read_bytes()[:-1])
     log = prepared / "log" / "out-0" / ("0" * 20 + ".log")
     log.write_bytes(log.read_bytes()[:-5])
-    torn = _evidence(spark, prepared)
-    assert torn.coverage.unparsed == 1
+    found = _evidence(spark, prepared)
+
+    assert found.coverage.unparsed == 2
+    assert not found.coverage.is_sound
+    assert any(f"{JOB}/chk-2/_metadata: cut off" in note for note in found.coverage.notes)
+    assert any("is cut off at byte" in note for note in found.coverage.notes)
 
 
 def test_checkpoints_that_are_not_retained_are_not_covered(spark: SparkSession, prepared: Path) -> None:

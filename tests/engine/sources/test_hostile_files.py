@@ -14,12 +14,11 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import evidence_of, jsonl, rows_of
+from tests.engine.sources.builders import evidence_of, faults_of, jsonl, rows_of
 
 from tieout.engine.evidence import Evidence
 
 _CSV = {"kind": "files", "format": "csv", "path": "p.csv"}
-_RESERVED = ("_tieout_file", "_tieout_text", "_tieout_fault", "_tieout_count", "_tieout_lacks", "_TIEOUT_row")
 
 
 def _read_json(spark: SparkSession, folder: Path, *lines: str) -> Evidence:
@@ -33,17 +32,26 @@ def _check_one_is_faulty(found: Evidence, expected_note: str) -> None:
     assert found.coverage.notes[0] == expected_note
 
 
-@pytest.mark.parametrize("levels", [65, 200, 900, 20_000])
-@pytest.mark.parametrize("brackets", [('{"a":', "}"), ("[", "]")], ids=["objects", "arrays"])
-def test_many_levels_are_one_lines_fault(
-    spark: SparkSession, tmp_path: Path, levels: int, brackets: tuple[str, str]
-) -> None:
+def test_many_levels_are_one_lines_fault(spark: SparkSession, tmp_path: Path) -> None:
     """Some hundred levels would overflow the stack of Python, or of Java, and end the session."""
-    deep = f'{{"message_id": "b", "x": {brackets[0] * levels}1{brackets[1] * levels}}}'
+    deep = [
+        f'{{"message_id": "{levels} {first}", "x": {first * levels}1{last * levels}}}'
+        for levels in (65, 200, 900, 20_000)
+        for first, last in (('{"a":', "}"), ("[", "]"))
+    ]
+    lines = ['{"message_id": "a"}', *deep]
 
-    found = _read_json(spark, tmp_path, '{"message_id": "a"}', deep)
+    found = _read_json(spark, tmp_path, *lines)
+    faults = {
+        text: fault for _, text, fault in faults_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"))
+    }
 
-    _check_one_is_faulty(found, "p.jsonl:2: expected objects and arrays of at most 64 levels, found more")
+    expected = "expected objects and arrays of at most 64 levels, found more"
+    assert faults == dict.fromkeys(deep, expected)
+    assert rows_of(found, "message_id") == [("a",)]
+    assert found.coverage.unparsed == len(deep)
+    assert not found.coverage.is_within_tolerance
+    assert found.coverage.notes[0] == f"p.jsonl:2: {expected}"
 
 
 def test_brackets_that_are_not_levels_are_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -56,23 +64,28 @@ def test_brackets_that_are_not_levels_are_read(spark: SparkSession, tmp_path: Pa
     assert (found.coverage.rows, found.coverage.unparsed) == (2, 0)
 
 
-@pytest.mark.parametrize("half", ["\\ud800", "\\uDFFF", "\\\\\\ud801", "\\ud83dx\\ude00"])
-def test_half_a_character_is_a_fault(spark: SparkSession, tmp_path: Path, half: str) -> None:
+def test_half_a_character_is_a_fault(spark: SparkSession, tmp_path: Path) -> None:
     """Java writes any half as a question mark: ids that differ in halves would be one, and a loss of one unseen."""
-    found = _read_json(spark, tmp_path, '{"message_id": "a"}', f'{{"message_id": "b{half}"}}')
+    halves = ["\\ud800", "\\uDFFF", "\\\\\\ud801", "\\ud83dx\\ude00"]
 
-    expected_note = "p.jsonl:2: half of a surrogate pair is no character: two such texts would be read as one"
-    _check_one_is_faulty(found, expected_note)
+    found = _read_json(
+        spark, tmp_path, '{"message_id": "a"}', *(f'{{"message_id": "b{half}"}}' for half in halves)
+    )
+
+    expected = "half of a surrogate pair is no character: two such texts would be read as one"
+    assert found.coverage.notes[: len(halves)] == tuple(f"p.jsonl:{line}: {expected}" for line in range(2, 6))
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, len(halves))
+    assert not found.coverage.is_within_tolerance
 
 
-@pytest.mark.parametrize("whole", ["\\ud83d\\ude00", "\\uD83D\\uDE00", "\\\\ud800"])
-def test_a_whole_character_is_read(spark: SparkSession, tmp_path: Path, whole: str) -> None:
+def test_a_whole_character_is_read(spark: SparkSession, tmp_path: Path) -> None:
     """A pair is one character, and behind an escaped backslash stands no escape."""
-    line = f'{{"message_id": "{whole}"}}'
+    lines = [f'{{"message_id": "{whole}"}}' for whole in ("\\ud83d\\ude00", "x\\uD83D\\uDE00", "\\\\ud800")]
 
-    found = _read_json(spark, tmp_path, line)
+    found = _read_json(spark, tmp_path, *lines)
 
-    assert rows_of(found, "message_id") == [(json.loads(line)["message_id"],)]
+    assert set(rows_of(found, "message_id")) == {(json.loads(line)["message_id"],) for line in lines}
+    assert found.coverage.unparsed == 0
 
 
 def _spellings(count: int) -> Iterator[str]:
@@ -90,13 +103,13 @@ def test_spellings_of_one_key_are_bounded(spark: SparkSession, tmp_path: Path) -
     assert found.coverage.notes[0].endswith("expected a key in at most 8 spellings, found more")
 
 
-@pytest.mark.parametrize("name", _RESERVED)
 @pytest.mark.parametrize("file_format", ["jsonl", "csv", "parquet", "orc"])
-def test_a_column_named_as_the_readers_own_are_is_not_read(
-    spark: SparkSession, tmp_path: Path, name: str, file_format: str
+def test_columns_named_as_the_readers_own_are_not_read(
+    spark: SparkSession, tmp_path: Path, file_format: str
 ) -> None:
     """Such a column ended the run, or said in a row's stead how many faults it is."""
-    _write(tmp_path / f"p.{file_format}", {"message_id": ["a"], name: ["0"]})
+    names = ("_tieout_file", "_tieout_text", "_tieout_fault", "_tieout_count", "_tieout_lacks", "_TIEOUT_row")
+    _write(tmp_path / f"p.{file_format}", {"message_id": ["a"], **{name: ["0"] for name in names}})
 
     source = {"kind": "files", "format": file_format, "path": f"p.{file_format}"}
     found = evidence_of(spark, tmp_path, "produced", source=source)
@@ -145,26 +158,34 @@ def test_a_csv_line_of_very_many_values(spark: SparkSession, tmp_path: Path, quo
         _check_one_is_faulty(found, "p.csv:3: expected 2 columns, found more than 20000")
 
 
-@pytest.mark.parametrize(
-    ("header", "expected_note"),
-    [
-        ("message_id,,", "expected a name of its own for each column of its header, found none twice"),
-        ("message_id,x,X", "expected a name of its own for each column of its header, found X twice"),
-        (",".join(f"c{n}" for n in range(5000)), "expected a header of at most 4096 columns, found more"),
-        ("x" * 200_000, "expected a header of columns' names, found one that is too long for any"),
-    ],
-    ids=["no names", "twice", "many", "long"],
-)
-def test_a_header_that_tells_no_columns_is_its_files_fault(
-    spark: SparkSession, tmp_path: Path, header: str, expected_note: str
-) -> None:
+def test_a_header_that_tells_no_columns_is_its_files_fault(spark: SparkSession, tmp_path: Path) -> None:
     """It ended the run, with all other files of the ledger."""
+    headers = {
+        "long": ("x" * 200_000, "expected a header of columns' names, found one that is too long for any"),
+        "many": (
+            ",".join(f"c{n}" for n in range(5000)),
+            "expected a header of at most 4096 columns, found more",
+        ),
+        "none": (
+            "message_id,,",
+            "expected a name of its own for each column of its header, found none twice",
+        ),
+        "twice": (
+            "message_id,x,X",
+            "expected a name of its own for each column of its header, found X twice",
+        ),
+    }
     (tmp_path / "a.csv").write_text("message_id\na\n")
-    (tmp_path / "p.csv").write_text(f"{header}\nb,,\n")
+    for name, (header, _) in headers.items():
+        (tmp_path / f"{name}.csv").write_text(f"{header}\nb,,\n")
 
     found = evidence_of(spark, tmp_path, "produced", source={**_CSV, "path": "*.csv"})
 
-    _check_one_is_faulty(found, f"p.csv: {expected_note}")
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, len(headers))
+    assert not found.coverage.is_within_tolerance
+    assert found.coverage.notes[: len(headers)] == tuple(
+        f"{name}.csv: {reason}" for name, (_, reason) in headers.items()
+    )
 
 
 def test_what_makes_a_parquet_file_unreadable_is_reported(spark: SparkSession, tmp_path: Path) -> None:
@@ -235,25 +256,27 @@ def test_more_rows_than_a_files_bytes_can_tell_are_not_read(
 
 
 @pytest.mark.parametrize("file_format", ["orc", "parquet"])
-@pytest.mark.parametrize("levels", [150, 1500])
 def test_a_type_of_very_many_levels_is_its_files_fault(
-    spark: SparkSession, tmp_path: Path, file_format: str, levels: int
+    spark: SparkSession, tmp_path: Path, file_format: str
 ) -> None:
     """It overflowed the stack of a thread for which Spark waited, and the run did not end; or no page was looked at."""
-    deep = pa.array([1])
-    for _ in range(levels):
-        deep = pa.StructArray.from_arrays([deep], names=["a"])
     _write(tmp_path / f"a.{file_format}", {"message_id": ["a"]})
-    table = pa.table({"message_id": ["b"], "x": deep})
-    (pq.write_table if file_format == "parquet" else pyarrow.orc.write_table)(
-        table, tmp_path / f"b.{file_format}"
-    )
+    for levels in (150, 1500):
+        deep = pa.array([1])
+        for _ in range(levels):
+            deep = pa.StructArray.from_arrays([deep], names=["a"])
+        table = pa.table({"message_id": ["b"], "x": deep})
+        write = pq.write_table if file_format == "parquet" else pyarrow.orc.write_table
+        write(table, tmp_path / f"{levels}.{file_format}")
 
     source = {"kind": "files", "format": file_format, "path": f"*.{file_format}"}
     found = evidence_of(spark, tmp_path, "produced", source=source)
 
-    assert (found.coverage.rows, found.coverage.unparsed) == (1, 1)
-    assert found.coverage.notes[0].startswith(f"b.{file_format}: ")
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 2)
+    assert [note.split(": ")[0] for note in found.coverage.notes[:2]] == [
+        f"150.{file_format}",
+        f"1500.{file_format}",
+    ]
 
 
 def test_a_name_that_is_no_text_is_its_files_fault(spark: SparkSession, tmp_path: Path) -> None:

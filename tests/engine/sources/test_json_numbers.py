@@ -17,40 +17,51 @@ _WRITTEN = (
     "9007199254740993.5", "9007199254740993.6", "0.1000000000000000055", "1E400",
 )  # fmt: skip
 _PLACES = {
-    "id": '{"id": %s}',
-    "concat(id, '')": '{"id": %s}',
-    "o.id": '{"o": {"id": %s, "x": 1}}',
-    "upper(o.p.id)": '{"o": {"p": {"id": %s}}}',
-    "ids[1]": '{"ids": ["x", %s]}',
-    "numbers[0]": '{"numbers": [%s]}',
-    "array_join(transform(items, i -> i.id), ',')": '{"items": [{"id": %s}]}',
-    "get_json_object(to_json(o), '$.id')": '{"o": {"id": %s}}',
-    "get_json_object(body, '$.o.id')": '{"body": "{\\"o\\": {\\"id\\": %s}}"}',
-    "from_json(to_json(o), 'id string').id": '{"o": {"id": "%s"}}',
+    "message_id": ("id", '"id": %s'),
+    "producer_session": ("concat(a, '')", '"a": %s'),
+    "topic": ("b.id", '"b": {"id": %s, "x": 1}'),
+    "topic_id": ("upper(c.p.id)", '"c": {"p": {"id": %s}}'),
+    "effect_key": ("ids[1]", '"ids": ["x", %s]'),
+    "consumer_group": ("numbers[0]", '"numbers": [%s]'),
+    "consumer_id": ("array_join(transform(items, i -> i.id), ',')", '"items": [{"id": %s}]'),
+    "transaction_id": ("get_json_object(to_json(d), '$.id')", '"d": {"id": %s}'),
+    "poll_id": ("get_json_object(body, '$.o.id')", '"body": "{\\"o\\": {\\"id\\": %s}}"'),
+    "isolation": ("from_json(to_json(e), 'id string').id", '"e": {"id": "%s"}'),
 }
+"""Expressions, each with the field that it uses, for the columns of `read`."""
 
 
-def _ids(spark: SparkSession, folder: Path, lines: list[str], **columns: str) -> list[Any]:
+def _ids(
+    spark: SparkSession, folder: Path, lines: list[str], ledger: str = "produced", **columns: str
+) -> list[Any]:
     (folder / "a.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    found = evidence_of(spark, folder, "produced", source=jsonl("a.jsonl"), columns=columns)
+    found = evidence_of(spark, folder, ledger, source=jsonl("a.jsonl"), columns=columns)
     assert found.coverage.unparsed == 0, found.coverage.notes
     return rows_of(found, *columns)
 
 
-@pytest.mark.parametrize("place", [*_PLACES])
 @pytest.mark.parametrize("mixed", [False, True], ids=["numbers", "beside texts"])
-def test_a_number_is_the_text_that_was_written(
-    spark: SparkSession, tmp_path: Path, place: str, mixed: bool
-) -> None:
+def test_a_number_is_the_text_that_was_written(spark: SparkSession, tmp_path: Path, mixed: bool) -> None:
     """Ids that a double would merge stay as many as there are, beside texts in the same field as well."""
-    written = [*_WRITTEN, *(['"o-1"'] if mixed and "body" not in place and "from_json" not in place else [])]
+    lines = [
+        "{" + ",".join(field % one for _, field in _PLACES.values()) + f',"written": "{one}"' + "}"
+        for one in _WRITTEN
+    ]
+    if mixed:
+        may_be_text = [
+            field for place, field in _PLACES.values() if "body" not in place and "from_json" not in place
+        ]
+        lines.append("{" + ",".join(field % '"o-1"' for field in may_be_text) + ',"written": "o-1"}')
+    places = {column: place for column, (place, _) in _PLACES.items()}
 
-    found = _ids(spark, tmp_path, [_PLACES[place] % one for one in written], message_id=place)
+    found = _ids(spark, tmp_path, lines, "read", key_hash="written", **places)
 
-    expected = [one.strip('"') for one in written]
-    assert sorted(one for (one,) in found) == sorted(
-        one.upper() if "upper" in place else one for one in expected
-    )
+    assert sorted(row[0] for row in found) == sorted([*_WRITTEN, *["o-1"] * mixed])
+    for written, *ids in found:
+        for (place, _), one in zip(_PLACES.values(), ids, strict=True):
+            is_there = written != "o-1" or ("body" not in place and "from_json" not in place)
+            expected = written.upper() if "upper" in place else written
+            assert (place, one) == (place, expected if is_there else None)
 
 
 def test_an_object_is_hashed_with_its_numbers_as_written(spark: SparkSession, tmp_path: Path) -> None:
@@ -66,20 +77,23 @@ def test_an_object_is_hashed_with_its_numbers_as_written(spark: SparkSession, tm
     assert both == nested == [('{"l":[1.0,2],"n":5.50,"s":"x"}',), ('{"n":5,"s":"5"}',)]
 
 
-@pytest.mark.parametrize(
-    "printed", ["to_json(body)", "o.body", "to_json(struct(body.v as v))", "to_json(struct(v))"]
-)
 @pytest.mark.parametrize("other", ['"n/a"', "2.50"])
 def test_what_other_lines_hold_does_not_change_what_is_printed(
-    spark: SparkSession, tmp_path: Path, printed: str, other: str
+    spark: SparkSession, tmp_path: Path, other: str
 ) -> None:
     """A number and a truth value stay without quotes beside a text in the same field, and a text keeps its own."""
     values = {"5", '"5"', "true", '"true"', other}
-    document = '{"body": {"v": %s}, "o": {"body": {"v": %s}}, "v": %s}'
+    document = '{"a": {"v": %s}, "o": {"body": {"v": %s}}, "c": {"v": %s}, "v": %s}'
+    printed = {
+        "payload_hash": "to_json(a)",
+        "key_hash": "o.body",
+        "header_hash": "to_json(struct(c.v as v))",
+        "effect_key": "to_json(struct(v))",
+    }
 
-    found = _ids(spark, tmp_path, [document % (one, one, one) for one in values], payload_hash=printed)
+    found = _ids(spark, tmp_path, [document % (one, one, one, one) for one in values], **printed)
 
-    assert sorted(found) == sorted((f'{{"v":{one}}}',) for one in values)
+    assert sorted(found) == sorted((f'{{"v":{one}}}',) * len(printed) for one in values)
 
 
 def test_what_computes_with_a_field_finds_a_number(spark: SparkSession, tmp_path: Path) -> None:

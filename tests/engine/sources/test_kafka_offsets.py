@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
-from tests.engine.sources.builders import evidence_of, rows_of
+from tests.engine.sources.builders import evidence_of, faults_of, rows_of
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.session import suited_to
 from tieout.engine.sources.kafka_offsets import (
     _commits,
     _decoded,
@@ -24,11 +25,11 @@ from tieout.errors import SourceError
 FILES = Path(__file__).parents[2] / "kafka_files"
 GROUP = "payments-loader"
 _PLACE = ("topic", "partition", "committed_offset")
+_KNOWN = {"kind": "kafka_offsets", "path": "log", "group": GROUP, "partitions": 1}
 
 
 def _evidence(spark: SparkSession, folder: Path = FILES, **source: Any) -> Evidence:
-    known = {"kind": "kafka_offsets", "path": "log", "group": GROUP, "partitions": 1}
-    return evidence_of(spark, folder, "committed", source={**known, **source})
+    return evidence_of(spark, folder, "committed", source={**_KNOWN, **source})
 
 
 def _history(evidence: Evidence) -> list[tuple[Any, ...]]:
@@ -141,37 +142,56 @@ _NEW = (
 )
 
 
-@pytest.mark.parametrize(
-    ("value", "epoch", "metadata"),
-    [
-        (f"{_NEW}expireTimestamp=None)", 3, "by hand"),
-        (f"{_NEW}expireTimestamp=Some(1700000099000))", 3, "by hand"),
-        (_NEW.replace("Optional[3]", "Optional.empty").replace("by hand", "") + "expireTimestamp=None)", None, None),
-        (
-            _NEW.replace("Optional[3]", "OptionalInt[3]").replace("commitTimestamp", "commitTimestampMs")
-            + "expireTimestampMs=OptionalLong.empty, recordOffset=9)",
-            3,
-            "by hand",
-        ),
-        ("[OffsetMetadata[17,NO_METADATA],CommitTime 1700000000000,ExpirationTime 1700086400000]", None, None),
-        ("[OffsetMetadata[17,a],[b,CommitTime],CommitTime 1700000000000,ExpirationTime -1]", None, "a],[b,CommitTime"),
-        ("OffsetAndMetadata[17,NO_METADATA,1700000000000]", None, None),
-        ("OffsetAndMetadata[17,a,b,1700000000000]", None, "a,b"),
-    ],
-    ids=["2.1", "expires", "empty", "Java", "0.10", "metadata", "0.8", "0.8 metadata"],
-)  # fmt: skip
-def test_a_commit_is_read_from_every_version_s_text(
-    spark: SparkSession, tmp_path: Path, value: str, epoch: int | None, metadata: str | None
-) -> None:
+_TEXTS_OF_VERSIONS = {
+    "2.1": (f"{_NEW}expireTimestamp=None)", 3, "by hand"),
+    "expires": (f"{_NEW}expireTimestamp=Some(1700000099000))", 3, "by hand"),
+    "empty": (
+        _NEW.replace("Optional[3]", "Optional.empty").replace("by hand", "") + "expireTimestamp=None)",
+        None,
+        None,
+    ),
+    "Java": (
+        _NEW.replace("Optional[3]", "OptionalInt[3]").replace("commitTimestamp", "commitTimestampMs")
+        + "expireTimestampMs=OptionalLong.empty, recordOffset=9)",
+        3,
+        "by hand",
+    ),
+    "0.10": (
+        "[OffsetMetadata[17,NO_METADATA],CommitTime 1700000000000,ExpirationTime 1700086400000]",
+        None,
+        None,
+    ),
+    "metadata": (
+        "[OffsetMetadata[17,a],[b,CommitTime],CommitTime 1700000000000,ExpirationTime -1]",
+        None,
+        "a],[b,CommitTime",
+    ),
+    "0.8": ("OffsetAndMetadata[17,NO_METADATA,1700000000000]", None, None),
+    "0.8 metadata": ("OffsetAndMetadata[17,a,b,1700000000000]", None, "a,b"),
+}
+
+
+def test_a_commit_is_read_from_every_version_s_text(spark: SparkSession, tmp_path: Path) -> None:
     """Lines before Kafka 4; the group's name may have a comma, and metadata may look like anything."""
-    (tmp_path / "text.txt").write_text(f"[a,{GROUP},my.topic-1,7]::{value}\n")
+    lines = [
+        f"[a,{GROUP},my.topic-1,{place}]::{one[0]}\n" for place, one in enumerate(_TEXTS_OF_VERSIONS.values())
+    ]
+    (tmp_path / "text.txt").write_text("".join(lines))
 
     found = _evidence(spark, tmp_path, path="text.txt", format="formatter", group=f"a,{GROUP}")
 
-    columns = (*_PLACE, "consumer_group", "leader_epoch", "metadata")
-    assert rows_of(found, *columns) == [("my.topic-1", 7, 17, f"a,{GROUP}", epoch, metadata)]
-    (row,) = found.rows.collect()
-    assert row["committed_at"].isoformat() == "2023-11-14T22:13:20"
+    names = list(_TEXTS_OF_VERSIONS)
+    rows = {names[row["partition"]]: row for row in found.rows.collect()}
+    assert {name: (row["leader_epoch"], row["metadata"]) for name, row in rows.items()} == {
+        name: (epoch, metadata) for name, (_, epoch, metadata) in _TEXTS_OF_VERSIONS.items()
+    }
+    for row in rows.values():
+        assert (row["topic"], row["committed_offset"], row["consumer_group"]) == (
+            "my.topic-1",
+            17,
+            f"a,{GROUP}",
+        )
+        assert row["committed_at"].isoformat() == "2023-11-14T22:13:20"
     assert found.coverage.unparsed == 0
 
 
@@ -220,9 +240,11 @@ def test_what_is_no_commit_of_the_group_is_passed_over(spark: SparkSession, tmp_
     assert "6 lines that are no commit, passed over" in found.coverage.notes
 
 
-@pytest.mark.parametrize(
-    "torn",
-    [
+def test_what_may_be_part_of_the_group_s_commit_is_an_unreadable_row(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A line that is cut off, wrapped or behind a prefix, an unknown document, an error that ended the tool."""
+    lines = [
         _OWN[:-8],
         f"[{GROUP},t,0]::OffsetAndMetadata(offset=1",
         f"[{GROUP[:4]}",
@@ -237,18 +259,19 @@ def test_what_is_no_commit_of_the_group_is_passed_over(spark: SparkSession, tmp_
         _DOCUMENT[40:],
         _DOCUMENT.replace('"partition":0', '"partitions":0'),
         _DOCUMENT.replace('"offset"', '"position"'),
-    ],
-)
-def test_what_may_be_part_of_the_group_s_commit_is_an_unreadable_row(
-    spark: SparkSession, tmp_path: Path, torn: str
-) -> None:
-    """A line that is cut off, wrapped or behind a prefix, an unknown document, an error that ended the tool."""
-    (tmp_path / "text.txt").write_text(f"{_OWN}\n{torn}\n")
+    ]
+    for number, line in enumerate(lines):
+        (tmp_path / f"{number:02}.txt").write_text(f"{_OWN}\n{line}\n")
 
-    found = _evidence(spark, tmp_path, path="text.txt", format="formatter")
+    found = _evidence(spark, tmp_path, path="*.txt", format="formatter")
+    source = {**_KNOWN, "path": "*.txt", "format": "formatter"}
+    faulty = [file for file, _, _ in faults_of(spark, tmp_path, "committed", source=source)]
 
-    assert found.coverage.unparsed == 1
-    assert any(note.startswith("text.txt:2: ") for note in found.coverage.notes)
+    assert sorted(faulty, key=str) == [f"{number:02}.txt" for number in range(len(lines))]
+    assert found.coverage.unparsed == len(lines)
+    assert rows_of(found, *_PLACE) == [("t", 0, 17)] * len(lines)
+    named = [note.split(": ")[0] for note in found.coverage.notes if ".txt:" in note]
+    assert named == [f"{number:02}.txt:2" for number in range(5)]
 
 
 def test_a_text_without_a_commit_of_anybody_covers_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -314,28 +337,30 @@ def _group_key(kind: int, group: str) -> bytes:
     return struct.pack(">h", kind) + _string(group) + (_string("member") if kind in (10, 13, 14) else b"")
 
 
-@pytest.mark.parametrize(
-    ("content", "is_shown"),
-    [
-        ([(_group_key(11, GROUP), b"epoch")], True),
-        ([(_group_key(15, GROUP), b"partitions")], True),
-        ([(_group_key(10, GROUP), b"member")], True),
-        ([(_group_key(11, GROUP), None)], True),
-        ([(_group_key(11, GROUP), None), (_key(), _value(4))], False),
-        ([(_group_key(11, GROUP), b"epoch"), (_key(), _value(4))], True),
-        ([(_group_key(11, "another"), b"epoch"), (_key(), _value(4))], False),
-        ([(_group_key(3, GROUP), b"epoch")], False),
-        ([(_group_key(17, GROUP), b"streams")], False),
-    ],
-)
-def test_records_of_a_share_group_show_it(
-    spark: SparkSession, content: list[tuple[bytes, bytes | None]], is_shown: bool
-) -> None:
+def test_records_of_a_share_group_show_it(spark: SparkSession) -> None:
     """Types 9 to 15 are a share group's alone; of one that was deleted, and committed since, nothing is left."""
-    rows = [(*pair, "none", False, None, None, None, 0, place, None) for place, pair in enumerate(content)]
-    records = spark.createDataFrame(rows, _RECORDS + _HIDDEN)
+    contents: dict[str, tuple[list[tuple[bytes, bytes | None]], bool]] = {
+        "epoch": ([(_group_key(11, GROUP), b"epoch")], True),
+        "partitions": ([(_group_key(15, GROUP), b"partitions")], True),
+        "member": ([(_group_key(10, GROUP), b"member")], True),
+        "deleted": ([(_group_key(11, GROUP), None)], True),
+        "deleted and committed": ([(_group_key(11, GROUP), None), (_key(), _value(4))], False),
+        "epoch and committed": ([(_group_key(11, GROUP), b"epoch"), (_key(), _value(4))], True),
+        "another": ([(_group_key(11, "another"), b"epoch"), (_key(), _value(4))], False),
+        "of a consumer group": ([(_group_key(3, GROUP), b"epoch")], False),
+        "of streams": ([(_group_key(17, GROUP), b"streams")], False),
+    }
 
-    assert _is_share_group(_decoded(records), GROUP) is is_shown
+    with suited_to(spark, is_small=True):
+        shown = {}
+        for name, (content, _) in contents.items():
+            rows = [
+                (*pair, "none", False, None, None, None, 0, place, None) for place, pair in enumerate(content)
+            ]
+            records = spark.createDataFrame(rows, _RECORDS + _HIDDEN)
+            shown[name] = _is_share_group(_decoded(records), GROUP)
+
+    assert shown == {name: is_shown for name, (_, is_shown) in contents.items()}
 
 
 @pytest.mark.parametrize(

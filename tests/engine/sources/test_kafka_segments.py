@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
-from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.builders import NOW, evidence_of, reading_of, rows_of
 from tests.kafka_batches import batch, record
 
 from tieout.engine.evidence import Evidence
 from tieout.engine.sources import kafka_log
+from tieout.engine.sources.source import Reading
 from tieout.errors import SourceError
 
 LOG = Path(__file__).parents[2] / "kafka_files" / "log"
@@ -30,6 +31,10 @@ def _evidence(spark: SparkSession, folder: Path, ledger: str = "log", **source: 
     return evidence_of(spark, folder, ledger, source=_source(**source), columns=columns)
 
 
+def _reading(spark: SparkSession, folder: Path, **source: Any) -> Reading:
+    return reading_of(spark, folder, "log", _source(**source))
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the broker's log directory, to be damaged; the folder that it lies in."""
@@ -43,7 +48,8 @@ def payments(spark: SparkSession) -> Evidence:
     return _evidence(spark, LOG.parent, taken_at=COPIED, cleanup_policy="delete", partitions=2)
 
 
-def _states(evidence: Evidence, partition: int = 0) -> dict[int, str]:
+def _states(evidence: Evidence | Reading, partition: int = 0) -> dict[int, str]:
+    assert evidence.rows is not None
     rows: list[Row] = (
         evidence.rows.where(f"partition = {partition}").select("offset", "transaction_state").collect()
     )
@@ -100,18 +106,13 @@ def _topic_id() -> str:
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_every_codec_is_read(spark: SparkSession, codec: str) -> None:
     """What the client compressed and what the broker did both come out."""
-    found = evidence_of(
-        spark,
-        LOG.parent,
-        "log",
-        source=_source(f"log/codec-{codec}-0", f"codec-{codec}"),
-        columns={
-            "message_id": "trim(substring_index(cast(value as string), ' ', 1))",
-            "header_hash": "headers[0].key",
-        },
-    )
+    found = reading_of(spark, LOG.parent, "log", _source(f"log/codec-{codec}-0", f"codec-{codec}"))
 
-    assert rows_of(found, "offset", "message_id", "header_hash") == [
+    assert found.rows is not None
+    rows = found.rows.selectExpr(
+        "offset", "trim(substring_index(cast(value as string), ' ', 1))", "headers[0].key"
+    ).collect()
+    assert sorted(map(tuple, rows)) == [
         (offset, f"{(codec, 'none')[offset // 3]}-{offset % 3}", "codec") for offset in range(6)
     ]
 
@@ -152,12 +153,12 @@ def test_a_missing_segment_is_missed_unless_the_topic_is_compacted(spark: SparkS
     """A hole between two segments is lost evidence; in a compacted topic it is how the log is."""
     (copy / "log" / "payments-0" / "00000000000000000031.log").unlink()
 
-    found = _evidence(spark, copy)
-    compacted = _evidence(spark, copy, cleanup_policy="compact")
+    found = _reading(spark, copy)
+    compacted = _reading(spark, copy, cleanup_policy="compact")
 
-    assert "payments-0: the segments with offsets 31 to 46 are missing" in found.coverage.notes
-    assert not found.coverage.is_within_tolerance
-    assert compacted.coverage.is_within_tolerance
+    assert "payments-0: the segments with offsets 31 to 46 are missing" in found.notes
+    assert found.unparsed_inputs > 0
+    assert compacted.unparsed_inputs == 0
     assert _states(found)[19] == "open"
 
 
@@ -165,26 +166,26 @@ def test_a_partition_that_is_not_there_is_missed(spark: SparkSession, copy: Path
     """Neither a number in between nor one of the contract's may be without its folder."""
     (copy / "log" / "payments-0").rename(copy / "log" / "payments-3")
 
-    found = _evidence(spark, copy, partitions=5)
+    found = _reading(spark, copy, partitions=5)
 
-    missed = [note.split(":")[0] for note in found.coverage.notes if "is not behind the path" in note]
+    missed = [note.split(":")[0] for note in found.notes if "is not behind the path" in note]
     assert missed == ["payments-0", "payments-2", "payments-4"]
-    assert not found.coverage.is_within_tolerance
+    assert found.unparsed_inputs > 0
 
 
 def test_partitions_that_are_not_there_are_reported_in_ranges(spark: SparkSession, copy: Path) -> None:
     """A folder may have any number, and a contract may ask for as many: each is counted, and none has a line."""
     (copy / "log" / "payments-0").rename(copy / "log" / "payments-2000000000")
 
-    found = _evidence(spark, copy, partitions=2_147_483_647)
+    found = _reading(spark, copy, partitions=2_147_483_647)
 
-    missed = [note for note in found.coverage.notes if "not behind the path" in note]
+    missed = [note for note in found.notes if "not behind the path" in note]
     assert missed == [
         "payments-0: the log of this partition is not behind the path",
         "payments-2 to payments-1999999999: the logs of these are not behind the path",
         "payments-2000000001 to payments-2147483646: the logs of these are not behind the path",
     ]
-    assert found.coverage.unparsed == 2_147_483_645
+    assert found.unparsed_inputs == 2_147_483_645
 
 
 def test_unreadable_records_are_counted_and_have_one_row(spark: SparkSession, tmp_path: Path) -> None:
@@ -240,12 +241,12 @@ def test_segments_that_are_not_there_below_the_first_are_not_taken_for_deleted(
     (copy / "log" / "payments-0" / "00000000000000000000.log").unlink()
     (copy / "log" / "log-start-offset-checkpoint").write_text("0\n1\npayments 0 3\n")
 
-    found = _evidence(spark, copy)
+    found = _reading(spark, copy)
 
     bounds = rows_of(found, "partition", "log_start_offset")
     assert (0, 3) in bounds
-    assert any("the log starts at offset 3, the first segment is" in note for note in found.coverage.notes)
-    assert not found.coverage.is_within_tolerance
+    assert any("the log starts at offset 3, the first segment is" in note for note in found.notes)
+    assert found.unparsed_inputs > 0
 
 
 def test_a_broker_that_has_just_started_is_read(spark: SparkSession, copy: Path, payments: Evidence) -> None:

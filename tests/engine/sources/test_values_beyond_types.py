@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, WINDOW, contract_of, jsonl
+from tests.engine.sources.builders import NOW, WINDOW, contract_of, faults_of, jsonl
 from tests.kafka_batches import batch, record
 
 from tieout.engine.evidence import Evidence
@@ -26,9 +28,12 @@ _LAST = 2**63 - 1
 _SEGMENT = "00000000000000000000.log"
 
 
+_DAY = WINDOW.widened(timedelta(0), timedelta(hours=23))
+"""In a shorter window a date is no time."""
+
+
 def _read(spark: SparkSession, folder: Path, ledger: str, spec: dict[str, Any]) -> Evidence:
-    day = WINDOW.widened(timedelta(0), timedelta(hours=23))  # in a shorter one a date is no time
-    return read_evidence(spark, contract_of(folder, {ledger: spec}), day, NOW)[Ledger(ledger)]
+    return read_evidence(spark, contract_of(folder, {ledger: spec}), _DAY, NOW)[Ledger(ledger)]
 
 
 def _check(found: Evidence, rows: int, expected: str, unparsed: int = 1) -> None:
@@ -49,26 +54,31 @@ _TIMES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("column", "values"),
-    [
-        ("offset", _NUMBERS),
-        ("sequence", _NUMBERS[:3]),
-        ("partition", ["2147483648", *_NUMBERS[2:]]),
-        ("attempted_at", _TIMES),
-    ],
-)
-def test_of_json_lines(spark: SparkSession, tmp_path: Path, column: str, values: list[str]) -> None:
-    """Numbers that no column holds, with which nothing can be computed, and times outside of the calendar."""
+def test_of_json_lines(spark: SparkSession, tmp_path: Path) -> None:
+    """Numbers beyond a column's type, and times out of range or on the wrong side of the calendar."""
     good = {"message_id": "a", "producer_id": "p", "topic": "t", "partition": 0, "offset": 7, "sequence": 1}
-    lines = [json.dumps({**good, "attempted_at": "2026-11-20T10:00:00Z"})]
-    lines += [json.dumps({**good, column: "?"}).replace('"?"', value) for value in values]
+    values = {
+        "offset": _NUMBERS,
+        "sequence": _NUMBERS[:3],
+        "partition": ["2147483648", *_NUMBERS[2:]],
+        "attempted_at": _TIMES,
+    }
+    columns = {
+        json.dumps({**good, column: "?"}).replace('"?"', value): column
+        for column, each in values.items()
+        for value in each
+    }
+    lines = [json.dumps({**good, "attempted_at": "2026-11-20T10:00:00Z"}), *columns]
     (tmp_path / "p.jsonl").write_text("\n".join(lines) + "\n")
 
-    spec = {"source": jsonl("p.jsonl"), "coverage": {"sequences": "gapless"}}
+    spec: dict[str, Any] = {"source": jsonl("p.jsonl"), "coverage": {"sequences": "gapless"}}
     found = _read(spark, tmp_path, "produced", spec)
+    faults = {text: fault for _, text, fault in faults_of(spark, tmp_path, "produced", _DAY, **spec)}
 
-    _check(found, 1, f"p.jsonl:2: {column}: expected", unparsed=len(values))
+    _check(found, 1, "p.jsonl:2: offset: expected", unparsed=len(columns))
+    assert {text: faults.get(text, "").partition(" expected")[0] for text in columns} == {
+        text: f"{column}:" for text, column in columns.items()
+    }
 
 
 def test_of_csv(spark: SparkSession, tmp_path: Path) -> None:
@@ -84,58 +94,80 @@ def test_of_csv(spark: SparkSession, tmp_path: Path) -> None:
     _check(found, 1, "p.csv:3: offset: expected", unparsed=len(bad))
 
 
-_PARQUET = {
-    "offset": [
-        pa.array([7, _LAST], pa.int64()),
-        pa.array([7, 2**64 - 1], pa.uint64()),
-        pa.array([7.0, 1e300], pa.float64()),
-    ],
-    "attempted_at": [
-        pa.array([_GOOD_MS * 1000, _LAST], pa.timestamp("us", "UTC")),
-        pa.array([_GOOD_MS * 1000, -_LAST], pa.timestamp("us")),
-        pa.array([20_000, 2**31 - 1], pa.date32()),
-        pa.array([_GOOD_MS, _LAST], pa.int64()),
-    ],
+_TIMES_OF_PARQUET = {
+    "with a zone": pa.array([_GOOD_MS * 1000, _LAST], pa.timestamp("us", "UTC")),
+    "without a zone": pa.array([_GOOD_MS * 1000, -_LAST], pa.timestamp("us")),
+    "date": pa.array([20_000, 2**31 - 1], pa.date32()),
+    "milliseconds": pa.array([_GOOD_MS, _LAST], pa.int64()),
 }
 
 
-@pytest.mark.parametrize(
-    ("column", "values"), [(name, values) for name, each in _PARQUET.items() for values in each], ids=str
-)
-def test_of_parquet(spark: SparkSession, tmp_path: Path, column: str, values: pa.Array) -> None:
+def _check_each_column_has_one_fault(
+    spark: SparkSession,
+    folder: Path,
+    ledger: str,
+    values: dict[str, pa.Array],
+    columns: dict[str, str],
+    named: Sequence[str] = (),
+) -> None:
+    """Of each column the first value is good, and each has a row with its second one, which is not.
+
+    Faults name the columns, or those in `named`.
+    """
+    count = len(values)
+    table = {
+        name: each.take(pa.array([0, *(1 if place == row else None for row in range(count))]))
+        for place, (name, each) in enumerate(values.items())
+    }
+    ids = [str(number) for number in range(count + 1)]
+    pq.write_table(pa.table({"message_id": ids, **table}), folder / "p.parquet")
+    spec = {"source": {"kind": "files", "format": "parquet", "path": "p.parquet"}, "columns": columns}
+
+    found = _read(spark, folder, ledger, spec)
+    faults = [fault for _, _, fault in faults_of(spark, folder, ledger, _DAY, **spec)]
+
+    _check(found, 1, "p.parquet: ", unparsed=count)
+    assert sorted(fault.partition(":")[0] for fault in faults) == sorted(named or values), faults
+
+
+def test_of_parquet(spark: SparkSession, tmp_path: Path) -> None:
     """Numbers and times of every type that Parquet has for them."""
-    pq.write_table(pa.table({"message_id": ["a", "b"], column: values}), tmp_path / "p.parquet")
-    source = {"kind": "files", "format": "parquet", "path": "p.parquet"}
+    numbers_and_time = {
+        "offset": pa.array([7, _LAST], pa.int64()),
+        "generation": pa.array([7, 2**64 - 1], pa.uint64()),
+        "delivery_sequence": pa.array([7.0, 1e300], pa.float64()),
+        "processed_at": _TIMES_OF_PARQUET["with a zone"],
+    }
+    times = {
+        "attempted_at": _TIMES_OF_PARQUET["date"],
+        "completed_at": _TIMES_OF_PARQUET["without a zone"],
+        "record_timestamp": _TIMES_OF_PARQUET["milliseconds"],
+    }
+    _check_each_column_has_one_fault(spark, tmp_path, "delivered", numbers_and_time, {})
+    _check_each_column_has_one_fault(spark, tmp_path, "produced", times, {})
 
-    found = _read(spark, tmp_path, "produced", {"source": source})
 
-    _check(found, 1, f"p.parquet: {column}: expected")
-
-
-@pytest.mark.parametrize(
-    ("values", "expression"),
-    [
-        (_PARQUET["attempted_at"][0], "v + interval 1 day"),
-        (_PARQUET["attempted_at"][2], "cast(v as timestamp)"),
-        (_PARQUET["attempted_at"][3], "timestamp_millis(v)"),
-        (_PARQUET["attempted_at"][3], "timestamp_seconds(v)"),
-        (_PARQUET["attempted_at"][3], "timestamp_micros(v)"),
-    ],
-    ids=str,
-)
-def test_of_expressions(spark: SparkSession, tmp_path: Path, values: pa.Array, expression: str) -> None:
+def test_of_expressions(spark: SparkSession, tmp_path: Path) -> None:
     """What a contract computes from a value that is none is no reason to blame the contract."""
-    divided = values
-    if pa.types.is_integer(values.type) and "millis" not in expression:
-        divided = pa.array(
-            [values[0].as_py() // 1000, _LAST if "seconds" in expression else -_LAST - 1], pa.int64()
-        )
-    pq.write_table(pa.table({"message_id": ["a", "b"], "v": divided}), tmp_path / "p.parquet")
-    source = {"kind": "files", "format": "parquet", "path": "p.parquet"}
-
-    found = _read(spark, tmp_path, "produced", {"source": source, "columns": {"attempted_at": expression}})
-
-    _check(found, 1, "p.parquet: ")
+    times = {
+        "a": _TIMES_OF_PARQUET["with a zone"],
+        "b": _TIMES_OF_PARQUET["date"],
+        "c": _TIMES_OF_PARQUET["milliseconds"],
+    }
+    units = {
+        "d": pa.array([_GOOD_MS // 1000, _LAST], pa.int64()),
+        "e": pa.array([_GOOD_MS // 1000, -_LAST - 1], pa.int64()),
+    }
+    of_times = {
+        "attempted_at": "a + interval 1 day",
+        "completed_at": "cast(b as timestamp)",
+        "record_timestamp": "timestamp_millis(c)",
+    }
+    of_units = {"attempted_at": "timestamp_seconds(d)", "completed_at": "timestamp_micros(e)"}
+    _check_each_column_has_one_fault(
+        spark, tmp_path, "produced", times, of_times, ["a", "b", "record_timestamp"]
+    )
+    _check_each_column_has_one_fault(spark, tmp_path, "produced", units, of_units, list(of_units))
 
 
 def test_of_parquet_nanoseconds(spark: SparkSession, tmp_path: Path) -> None:
@@ -150,41 +182,39 @@ def test_of_parquet_nanoseconds(spark: SparkSession, tmp_path: Path) -> None:
     assert (found.coverage.rows, found.coverage.unparsed) == (3, 0)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        ("bigint", str(_LAST)),
-        ("numeric", "1" * 60),
-        ("timestamptz", "'infinity'"),
-        ("timestamptz", "'294276-01-01'"),
-        ("timestamp", "'4713-01-01 BC'"),
-        ("date", "'5874897-12-31'"),
-    ],
-)
 def test_of_tables(
-    spark: SparkSession,
-    tmp_path: Path,
-    postgres_url: str,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    value: str,
+    spark: SparkSession, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What PostgreSQL holds and Spark does not, or only just."""
-    column = "offset" if kind in ("bigint", "numeric") else "attempted_at"
-    good = "7" if column == "offset" else "'2026-11-20'"
+    columns = {
+        "offset": ("bigint", "7", [str(_LAST)]),
+        "sequence": ("numeric", "7", ["1" * 60]),
+        "attempted_at": ("date", "'2026-11-20'", ["'5874897-12-31'"]),
+        "completed_at": ("timestamptz", "'2026-11-20'", ["'infinity'", "'294276-01-01'"]),
+        "record_timestamp": ("timestamp", "'2026-11-20'", ["'4713-01-01 BC'"]),
+    }
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", postgres_url)
     server = psycopg2.connect(postgres_url)
     server.autocommit = True
     with server.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS beyond")
-        cursor.execute(f'CREATE TABLE beyond (message_id text, "{column}" {kind})')
-        cursor.execute(f"INSERT INTO beyond VALUES ('a', {good}), ('b', {value})")  # noqa: S608 - of this test
+        types = ", ".join(f'"{name}" {kind}' for name, (kind, _, _) in columns.items())
+        cursor.execute(f"CREATE TABLE beyond (message_id text, {types})")
+        goods = ", ".join(good for _, good, _ in columns.values())
+        cursor.execute(f"INSERT INTO beyond VALUES ('a', {goods})")  # noqa: S608 - of this test
+        for name, (_, _, values) in columns.items():
+            for value in values:
+                cursor.execute(f"INSERT INTO beyond (message_id, \"{name}\") VALUES ('b', {value})")  # noqa: S608
     server.close()
-    spec = {"source": {"kind": "jdbc", "connection": "warehouse", "table": "beyond"}}
+    spec: dict[str, Any] = {"source": {"kind": "jdbc", "connection": "warehouse", "table": "beyond"}}
 
     found = _read(spark, tmp_path, "produced", spec)
+    faults = [fault for _, _, fault in faults_of(spark, tmp_path, "produced", _DAY, **spec)]
 
-    _check(found, 1, f"{column}: ")
+    _check(found, 1, "", unparsed=6)
+    assert Counter(fault.partition(":")[0] for fault in faults) == {
+        name: len(values) for name, (_, _, values) in columns.items()
+    }
 
 
 def _segment(folder: Path, *batches: bytes, name: str = "t-0") -> dict[str, Any]:
@@ -314,31 +344,25 @@ def _events(name: str, **fields: str) -> str:
     return "{" + ",".join(f'"{key}":{value}' for key, value in reported.items()) + "}"
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        _events("tool_data", sent=str(_LAST), acked=str(_LAST), target_throughput="-1"),
-        _events("tool_data", sent="9" * 20, acked="9" * 20),
-        _events(
-            "producer_send_success",
-            key="null",
-            value='"' + "9" * 18 + '"',
-            topic='"t"',
-            partition="0",
-            offset="1",
-        ),
-    ],
-    ids=["largest", "beyond it", "value"],
-)
-def test_of_totals_of_verifiable_producers(spark: SparkSession, tmp_path: Path, bad: str) -> None:
+def test_of_totals_of_verifiable_producers(spark: SparkSession, tmp_path: Path) -> None:
     """A tool that says it sent all that can be counted is not believed."""
-    good = _events("producer_send_success", key="null", value='"0"', topic='"t"', partition="0", offset="0")
-    (tmp_path / "p.jsonl").write_text(f"{good}\n{bad}\n")
+    place = {"key": "null", "topic": '"t"', "partition": "0"}
+    good = _events("producer_send_success", **place, value='"0"', offset="0")
+    bad = {
+        "largest": _events("tool_data", sent=str(_LAST), acked=str(_LAST), target_throughput="-1"),
+        "beyond": _events("tool_data", sent="9" * 20, acked="9" * 20),
+        "value": _events("producer_send_success", **place, value='"' + "9" * 18 + '"', offset="1"),
+    }
+    for name, line in bad.items():
+        (tmp_path / f"{name}.jsonl").write_text(f"{good}\n{line}\n")
 
-    found = _read(spark, tmp_path, "produced", {"source": {"kind": "verifiable_producer", "path": "p.jsonl"}})
+    found = _read(spark, tmp_path, "produced", {"source": {"kind": "verifiable_producer", "path": "*.jsonl"}})
 
-    assert found.coverage.rows <= 2
+    assert found.coverage.rows <= 2 * len(bad)
     assert not found.coverage.is_within_tolerance
+    reason = "values; not the output of a verifiable producer"
+    named = [note.split(".jsonl: gaps of ")[0] for note in found.coverage.notes if note.endswith(reason)]
+    assert named == sorted(bad)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.builders import NOW, evidence_of, faults_of, reading_of, rows_of
 
 from tieout.engine.evidence import Evidence
 from tieout.errors import SourceError
@@ -190,34 +190,40 @@ _LINE = json.dumps(_record(18, "b"))
 _COMMIT = json.dumps(_EVENTS[5])
 
 
-@pytest.mark.parametrize(
-    ("ledger", "line", "expected"),
-    [
-        ("read", _LINE.replace('"key"', '"name": "x", "key"'), "a key stands twice"),
-        ("read", _LINE.replace('"key"', '"n\\u0061me": "x", "key"'), "a key stands twice"),
-        ("read", _LINE.replace("record_data", "record_datb"), "a JSON object that is none"),
-        ("read", _LINE.replace('"name"', '"nbme"'), "a JSON object that is none"),
-        ("read", _LINE[:-1] + "]", "the line is not one JSON object"),
-        ("read", _LINE[:-9], "the line is not one JSON object"),
-        ("committed", _COMMIT.replace("true", "trve"), "an event with something else on its line"),
-        ("committed", _COMMIT.replace("true", '"trve"'), "expected success to be true or false"),
-        ("committed", _COMMIT.replace("success", "suxcess"), "expected success to be true or false"),
-        ("committed", _COMMIT.replace('offsets":', 'offsetx":'), "with it a list of offsets"),
-        ("committed", _COMMIT.replace('"offset": 19', '"offset": 9, "offset": 19'), "a key stands twice"),
-    ],
-)
-def test_a_line_that_may_be_an_event_is_never_passed_over(
-    spark: SparkSession, tmp_path: Path, ledger: str, line: str, expected: str
-) -> None:
+def test_a_line_that_may_be_an_event_is_never_passed_over(spark: SparkSession, tmp_path: Path) -> None:
     """One changed byte, or a key twice, took a read or a commit away without a word."""
+    of_reads = {
+        _LINE.replace('"key"', '"name": "x", "key"'): "a key stands twice",
+        _LINE.replace('"key"', '"n\\u0061me": "x", "key"'): "a key stands twice",
+        _LINE.replace("record_data", "record_datb"): "a JSON object that is none",
+        _LINE.replace('"name"', '"nbme"'): "a JSON object that is none",
+        _LINE[:-1] + "]": "the line is not one JSON object",
+        _LINE[:-9]: "the line is not one JSON object",
+    }
+    of_commits = {
+        _COMMIT.replace("true", "trve"): "an event with something else on its line",
+        _COMMIT.replace("true", '"trve"'): "expected success to be true or false",
+        _COMMIT.replace("success", "suxcess"): "expected success to be true or false",
+        _COMMIT.replace('offsets":', 'offsetx":'): "with it a list of offsets",
+        _COMMIT.replace('"offset": 19', '"offset": 9, "offset": 19'): "a key stands twice",
+    }
     events = [json.dumps(event) for event in (_EVENTS[0], _record(17, "a"), _EVENTS[-1])]
-    (tmp_path / "r.log").write_text("\n".join([*events[:2], line, events[2]]) + "\n")
+    for ledger, expected in (("read", of_reads), ("committed", of_commits)):
+        (tmp_path / ledger).mkdir()
+        for number, line in enumerate(expected):
+            (tmp_path / ledger / f"{number}.log").write_text("\n".join([*events[:2], line, events[2]]) + "\n")
+        source = {"kind": "verifiable_consumer", "path": f"{ledger}/*.log"}
 
-    found = evidence_of(spark, tmp_path, ledger, source={"kind": "verifiable_consumer", "path": "r.log"})
+        found = evidence_of(spark, tmp_path, ledger, source=source)
+        faults = {text: fault for _, text, fault in faults_of(spark, tmp_path, ledger, source=source)}
 
-    assert found.coverage.unparsed == 1
-    assert not found.coverage.is_within_tolerance
-    assert any(note.startswith("r.log:3: ") and expected in note for note in found.coverage.notes)
+        assert {line: fault for line, fault in expected.items() if fault not in faults.get(line, "")} == {}
+        assert found.coverage.unparsed == len(expected)
+        assert not found.coverage.is_within_tolerance
+        assert [note.split(": ")[0] for note in found.coverage.notes if f"{ledger}/" in note][:2] == [
+            f"{ledger}/0.log:3",
+            f"{ledger}/1.log:3",
+        ]
 
 
 @pytest.mark.parametrize("end", ['{"timestamp":', '{"timestamp": 9763632800000, "name": "startup_complete"}'])
@@ -228,9 +234,10 @@ def test_what_began_behind_an_orderly_end_is_not_complete(
     lines = [json.dumps(event) for event in (_EVENTS[0], _record(17, "a"), _EVENTS[-1])]
     (tmp_path / "r.log").write_text("\n".join([*lines, end]))
 
-    found = evidence_of(spark, tmp_path, "read", source={"kind": "verifiable_consumer", "path": "r.log"})
+    until = reading_of(
+        spark, tmp_path, "read", {"kind": "verifiable_consumer", "path": "r.log"}
+    ).complete_until
 
-    until = found.coverage.complete_until
     assert until is not None
     assert until.timestamp() * 1000 == _START + 50
 
@@ -241,14 +248,18 @@ def test_without_its_start_the_output_is_complete_from_its_first_line(
 ) -> None:
     """What was read before a log was rotated is missing, which must not look like a loss."""
     events = [_record(18, "b"), _poll(18, 18), {**_EVENTS[5], "timestamp": _START + 19}, _EVENTS[-1]]
+    for name, lines in (("rotated.log", events), ("whole.log", [_EVENTS[0], *events])):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    found = _evidence(spark, tmp_path, ledger, events)
+    rotated, whole = (
+        reading_of(spark, tmp_path, ledger, {"kind": "verifiable_consumer", "path": name})
+        for name in ("rotated.log", "whole.log")
+    )
 
-    since = found.coverage.covers_from
-    assert since is not None
-    assert since.timestamp() * 1000 == _START + 19
-    assert any(note.startswith("reader-1.log: expected startup_complete") for note in found.coverage.notes)
-    assert _evidence(spark, tmp_path, ledger, [_EVENTS[0], *events]).coverage.covers_from is None
+    assert rotated.complete_from is not None
+    assert rotated.complete_from.timestamp() * 1000 == _START + 19
+    assert any(note.startswith("rotated.log: expected startup_complete") for note in rotated.notes)
+    assert whole.complete_from is None
 
 
 def test_consumers_of_one_name_are_distinguished_by_their_paths(spark: SparkSession, tmp_path: Path) -> None:
