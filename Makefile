@@ -81,7 +81,10 @@ fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on p
 	@TIEOUT_FUZZ_CASES=$(FUZZ_CASES) TIEOUT_DELETIONS=$$((100 * $(FUZZ_CASES))) $(BIN)/python -m pytest --timeout 0 \
 	  tests/fuzz tests/judging/test_deletions.py tests/engine/test_fuzz.py tests/engine/test_deleted_files.py tests/engine/test_deleted_rows.py tests/engine/test_damaged_evidence.py $(PYTEST_ARGS)
 	@TIEOUT_RANDOM_FAMILIES=67 TIEOUT_RANDOM_SIZE=300 $(BIN)/python -m pytest --timeout 0 tests/judging/test_random_histories.py $(PYTEST_ARGS)
-	@TIEOUT_GOLDEN=all $(BIN)/python -m pytest --timeout 0 tests/agreement/test_golden_histories.py $(PYTEST_ARGS)
+	@TIEOUT_RANDOM_QUEUES=12 TIEOUT_GOLDEN=all $(BIN)/python -m pytest --timeout 0 \
+	  tests/judging/test_random_queues.py tests/judging/test_buckets.py tests/judging/test_skipping.py $(PYTEST_ARGS)
+	@TIEOUT_GOLDEN=all TIEOUT_WIDTHS=all $(BIN)/python -m pytest --timeout 0 \
+	  tests/agreement/test_golden_histories.py tests/agreement/test_two_levels.py $(PYTEST_ARGS)
 
 check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests
 	@$(BIN)/ruff check --quiet $(CODE)

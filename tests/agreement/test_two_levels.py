@@ -2,7 +2,7 @@
 
 The histories come close to being clean: a faultless pipeline with one or two twists, each of which is a known trap; or
 they are those of faulty pipelines, and arbitrary rows. `TIEOUT_RANDOM_SEED` chooses others, `TIEOUT_RANDOM_FAMILIES`
-more of them.
+more of them; with TIEOUT_WIDTHS=all each is tried with every width of buckets and hashes, as `make fuzz` has it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import cycle
 from random import Random
 from typing import Any
 
@@ -41,6 +42,7 @@ PLAIN = 10
 FAMILIES, FAMILY = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "4")), 30
 WIDE, NARROW = (Widths(), bucket_scan.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
 """Widths of buckets and hashes, and up to which share of the buckets no more is looked into than has to be."""
+TRIES_ALL = os.environ.get("TIEOUT_WIDTHS") == "all"
 NEEDED = frozenset(
     {"topic", "partition", "offset", "attempted_at", "processed_at", "outcome", "record_timestamp"}
 )
@@ -537,8 +539,8 @@ def test_no_trap_is_clean(
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("drawn", "share", "tried"),
-    [(_histories, 0, (WIDE, NARROW)), (_histories, 1, (WIDE, NARROW)), (_eligible, None, (NARROW,))],
+    ("drawn", "share", "widths"),
+    [(_histories, 0, (WIDE, NARROW)), (_histories, 1, (NARROW, WIDE)), (_eligible, None, (NARROW,))],
     ids=["nearly clean", "nearly clean as well", "faulty"],
 )
 def test_what_is_left_has_the_statement_of_the_whole(
@@ -546,35 +548,36 @@ def test_what_is_left_has_the_statement_of_the_whole(
     monkeypatch: pytest.MonkeyPatch,
     drawn: Callable[[], Iterator[RandomHistory]],
     share: int | None,
-    tried: Sequence[tuple[Widths, float]],
+    widths: Sequence[tuple[Widths, float]],
 ) -> None:
     """Whatever the width of buckets and hashes: the same sums, classes, flags, breaks, incidents and proof.
 
-    The many are two shares, which two processes can try.
+    The many are two shares, which two processes can try; the widths take turns, each with a log and without.
     """
     every = [history for history in drawn() if not _orders_across_partitions(history)]
     shared = batches(every)[share::2] if share is not None else batches(every)
-    histories = [history for batch in shared for history in batch.histories]
-    wrong, compared = {}, 0
-    for batch in shared:
+    turns = cycle([widths] if TRIES_ALL else [(one,) for one in widths])
+    wrong, tried, compared = {}, 0, 0
+    for batch, its in zip(shared, turns, strict=False):
         whole = None
-        for widths, few_buckets in tried:
+        tried += len(its) * len(batch.places)
+        for width, few_buckets in its:
             monkeypatch.setattr(bucket_scan, "FEW_BUCKETS", few_buckets)
             with suited_to(spark, is_small=True):
-                remaining = _remaining(spark, batch.histories, widths)
+                remaining = _remaining(spark, batch.histories, width)
                 if remaining is None:
                     break
                 found = statements_of(remaining[0], batch.histories)
                 whole = whole or statements_of(scope_together(spark, batch.histories), batch.histories)
             compared += len(batch.places)
             wrong |= {
-                f"{history.name}, {widths}": _differences(one, other)
+                f"{history.name}, {width}": _differences(one, other)
                 for history, one, other in zip(batch.histories, found, whole, strict=True)
                 if one != other
             }
 
     assert wrong == {}, f"{len(wrong)} of {compared} histories differ"
-    assert compared > len(tried) * len(histories) / 2
+    assert compared > tried / 2
 
 
 def _differences(found: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from tieout.contracts import Contract, load_contract
 from tieout.engine.payloads import payloads_of
+from tieout.engine.session import suited_to
 from tieout.errors import SourceError
 from tieout.replaying import Body, LostMessage
 
@@ -90,7 +91,8 @@ def make(tmp_path: Path) -> Make:
 
 def found(spark: SparkSession, contract: Contract, requested: Iterable[LostMessage]) -> dict[str, Body]:
     """Return the bodies by idempotence key."""
-    return dict(payloads_of(spark, contract, tuple(requested), NOW))
+    with suited_to(spark, is_small=True):
+        return dict(payloads_of(spark, contract, tuple(requested), NOW))
 
 
 def test_a_body_is_found_by_id_and_hash(spark: SparkSession, make: Make) -> None:

@@ -8,6 +8,7 @@ from tests.engine.histories import READ_AT, Case, load_cases
 
 from tieout.contracts import CoverageSpec
 from tieout.engine.ledger import SCHEMAS
+from tieout.engine.session import suited_to
 from tieout.engine.sources.covering import bounds_of
 from tieout.model import Ledger
 
@@ -32,7 +33,8 @@ def test_engine_and_oracle_read_coverage_alike(spark: SparkSession, case: Case, 
         [tuple(row.get(name) for name in schema.names) for row in case.rows[ledger]], schema
     )
 
-    found = bounds_of(rows, ledger, case.contract, case.window, READ_AT, None)
+    with suited_to(spark, is_small=True):
+        found = bounds_of(rows, ledger, case.contract, case.window, READ_AT, None)
 
     expected = case.coverage[ledger]
     assert (not found.has_sequence_gaps and not found.silent) is expected.is_sound

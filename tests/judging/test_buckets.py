@@ -1,11 +1,14 @@
 """A window judged in several buckets gives what one bucket gives, to the byte.
 
-`TIEOUT_RANDOM_FAMILIES` says how many families of random histories are tried.
+`TIEOUT_RANDOM_FAMILIES` says how many families of random histories are tried. Of the golden ones each run has the
+largest batches, as one costs the same however many histories it has; with TIEOUT_GOLDEN=all, which `make fuzz` sets,
+there are more.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +24,11 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity
 
 FAMILIES, SIZE = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "1")), 40
+LEAST = 10 if os.environ.get("TIEOUT_GOLDEN") == "all" else 20
 GOLDEN = [
     batch
     for batch in batches([case for case in load_cases() if is_of_one_topic_each(case)])
-    if len(batch.histories) > 9
+    if len(batch.histories) >= LEAST
 ]
 _UNORDERED = frozenset({"lengths", "held", "doubtful"})
 """Columns that are sets."""
@@ -60,39 +64,41 @@ def _plain(rows: list[dict[str, Any]]) -> list[str]:
     )
 
 
-def _differences(scope: Scope, rows: Rows, count: int) -> dict[str, Any]:
-    """Return of each table, and of the breaks, the rows that only one bucket, or only several, hand out."""
+def _differences(scope: Scope, rows: Rows, counts: Sequence[int]) -> list[dict[str, Any]]:
+    """Return for each count of buckets, by table, rows that only one bucket, or only so many, hand out; breaks too."""
     tables, breaks = judged(scope, rows)
-    found, others = judged_in(scope, buckets_of(scope, rows, count))
-    differing = {}
-    for name, one in {**tables, "breaks": breaks}.items():
-        ours, theirs = _plain(one), _plain(others if name == "breaks" else found[name])
-        if ours != theirs:
-            differing[name] = (sorted({*ours} - {*theirs})[:2], sorted({*theirs} - {*ours})[:2])
+    differing: list[dict[str, Any]] = []
+    for count in counts:
+        found, others = judged_in(scope, buckets_of(scope, rows, count))
+        differing.append({})
+        for name, one in {**tables, "breaks": breaks}.items():
+            ours, theirs = _plain(one), _plain(others if name == "breaks" else found[name])
+            if ours != theirs:
+                differing[-1][name] = (sorted({*ours} - {*theirs})[:2], sorted({*theirs} - {*ours})[:2])
     return differing
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", range(FAMILIES))
-def test_random_histories_are_judged_alike_in_one_two_and_seven_buckets(number: int) -> None:
+def test_random_histories_are_judged_alike_in_one_two_and_five_buckets(number: int) -> None:
     """Small tables and breaks are the same, ids and evidence included, however the histories are cut."""
     histories = next(iter(families(f"buckets/{number}", 1, SIZE, wild_share=0)))
     for batch in batches(histories):
         found = _of(batch)
         if found is not None:
-            for count in (2, 7):
-                assert _differences(*found, count) == {}
+            assert _differences(*found, (2, 5)) == [{}, {}]
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("share", range(2))
 def test_golden_histories_are_judged_alike_in_two_buckets(share: int) -> None:
     """So are those that were written by hand, of which each shows what one rule asks."""
-    assert len(GOLDEN) > 8
+    assert len(GOLDEN) > 4
+    assert sum(len(batch.histories) for batch in GOLDEN) > 300
     for batch in GOLDEN[share::2]:
         found = _of(batch)
         if found is not None:
-            assert _differences(*found, 2) == {}, str(batch.histories[0])
+            assert _differences(*found, (2,)) == [{}], str(batch.histories[0])
 
 
 def test_what_buckets_tell_each_other_matters(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,4 +106,4 @@ def test_what_buckets_tell_each_other_matters(monkeypatch: pytest.MonkeyPatch) -
     histories = next(iter(families("buckets/0", 1, SIZE, wild_share=0)))
     monkeypatch.setattr(buckets, "SHARED", ())
     found = [one for batch in batches(histories) if (one := _of(batch)) is not None]
-    assert any(_differences(*one, 7) for one in found)
+    assert any(differing for one in found for differing in _differences(*one, (3,)))

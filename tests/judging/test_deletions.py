@@ -27,7 +27,7 @@ from tests.oracle.missing import UNMARKED, missed_by
 from tests.oracle.random_histories import RandomHistory, draw_setting
 
 SEED: Final = os.environ.get("TIEOUT_RANDOM_SEED", "1")
-COUNT: Final = int(os.environ.get("TIEOUT_DELETIONS", "2000"))
+COUNT: Final = int(os.environ.get("TIEOUT_DELETIONS", "1000"))
 """How many deletions each of the two tests below tries."""
 BY_ROUNDS: Final = 1 / 5
 """The share of them that the rounds judge as well: as many buckets as that takes, the largest first."""

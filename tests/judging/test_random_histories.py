@@ -14,7 +14,7 @@ from tests.judging.expected import wrong_in
 from tests.oracle.random_histories import families
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "j")
-FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "40"))
+FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "20"))
 SIZE = int(os.environ.get("TIEOUT_RANDOM_SIZE", "30"))
 OPEN: Final = {
     "two identities claim a position": (

@@ -14,7 +14,7 @@ from tests.oracle.queued_positions import queued_family
 from tieout.model import Ledger
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "q")
-FAMILIES = int(os.environ.get("TIEOUT_RANDOM_QUEUES", "12"))
+FAMILIES = int(os.environ.get("TIEOUT_RANDOM_QUEUES", "6"))
 SIZE = int(os.environ.get("TIEOUT_RANDOM_SIZE", "30"))
 OPEN = frozenset({"q/queues/4/27"})
 """Histories that differ as much without sets and sparse positions: transactions, and undated commits by content."""

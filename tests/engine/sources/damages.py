@@ -20,6 +20,7 @@ from tieout.contracts import Contract
 from tieout.contracts.times import parse_time
 from tieout.engine.evidence import LedgerCoverage
 from tieout.engine.reading import open_ledgers
+from tieout.engine.session import suited_to
 from tieout.model import Ledger
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
@@ -68,8 +69,9 @@ class Sample:
         ).located_in(folder)
         ledger = Ledger(self.ledger)
         alone = contract.model_copy(update={"ledgers": {ledger: contract.ledgers[ledger]}})
-        found = open_ledgers(spark, alone, WINDOW, parse_time(_TAKEN))[ledger].kept()
-        rows = Counter(tuple(map(str, row)) for row in found.rows.select(*self.key).collect())
+        with suited_to(spark, is_small=True):
+            found = open_ledgers(spark, alone, WINDOW, parse_time(_TAKEN))[ledger].kept()
+            rows = Counter(tuple(map(str, row)) for row in found.rows.select(*self.key).collect())
         return rows, found.coverage
 
     def is_unseen(self, damage: Damage) -> bool:
