@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from tieout.contracts import Contract, load_contract
 from tieout.engine.payloads import payloads_of
-from tieout.engine.session import suited_to
 from tieout.errors import SourceError
 from tieout.replaying import Body, LostMessage
 
@@ -91,8 +90,7 @@ def make(tmp_path: Path) -> Make:
 
 def found(spark: SparkSession, contract: Contract, requested: Iterable[LostMessage]) -> dict[str, Body]:
     """Return the bodies by idempotence key."""
-    with suited_to(spark, is_small=True):
-        return dict(payloads_of(spark, contract, tuple(requested), NOW))
+    return dict(payloads_of(spark, contract, tuple(requested), NOW))
 
 
 def test_a_body_is_found_by_id_and_hash(spark: SparkSession, make: Make) -> None:
