@@ -65,9 +65,9 @@ class Backfills:
     api: Api
     store: Store
 
-    def over_rest(self, behavior: str, **more: object) -> int:
-        """Ask for both windows over REST and return the backfill's id; until Airflow knows the DAG, ask again."""
-        first, last = STARTS[0].isoformat(), STARTS[-1].isoformat()
+    def over_rest(self, behavior: str, starts: tuple[datetime, ...] = STARTS, **more: object) -> int:
+        """Ask for windows over REST and return the backfill's id; until Airflow knows the DAG, ask again."""
+        first, last = starts[0].isoformat(), starts[-1].isoformat()
         terms = {"reprocess_behavior": behavior, "max_active_runs": 2, **more}
         found: list[int] = []
 
@@ -128,10 +128,10 @@ class Backfills:
             time.sleep(0.5)
 
 
-def by_command_line(environment: Mapping[str, str], behavior: str) -> None:
-    """Ask for both windows with Airflow's own command, in the environment that the stack wrote for a shell."""
-    dates = ("--from-date", STARTS[0].isoformat(), "--to-date", STARTS[-1].isoformat())
-    words = ("--dag-id", PIPELINE, "--reprocess-behavior", behavior, "--max-active-runs", "2", *dates)
+def by_command_line(environment: Mapping[str, str], behavior: str, start: datetime) -> None:
+    """Ask for a window with Airflow's own command, in the environment that the stack wrote for a shell."""
+    dates = ("--from-date", start.isoformat(), "--to-date", start.isoformat())
+    words = ("--dag-id", PIPELINE, "--reprocess-behavior", behavior, "--max-active-runs", "1", *dates)
     command = [sys.executable, "-m", "airflow", "backfill", "create", *words]
     done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -21,6 +21,9 @@ from tieout.store import Run, Store
 BEFORE = ("late_hop", "failing_hop", "idle_hop")
 AFTER = {"waits": "late_hop", "after_failing": "failing_hop", "after_idle": "idle_hop"}
 LENGTH = timedelta(minutes=2)
+HASTE = timedelta(minutes=4)
+"""How long after the contracts are written the hops whose predecessor never comes wait; the stack starts meanwhile."""
+_FOLDER = "chain"
 _GRACE = timedelta(seconds=10)
 _PATIENCE_SECONDS = 900.0
 _LOOK_EVERY_SECONDS = 1.0
@@ -36,11 +39,11 @@ grace: 10s
 evidence_timeout: {timeout}s
 ledgers:
   produced:
-    source: {{kind: files, format: jsonl, path: sent.jsonl}}
+    source: {{kind: files, format: jsonl, path: {folder}/sent.jsonl}}
     columns: {{outcome: "'acked'"}}
     coverage: declared
   delivered:
-    source: {{kind: files, format: jsonl, path: {delivered}}}
+    source: {{kind: files, format: jsonl, path: {folder}/{delivered}}}
     columns: {{outcome: "'ok'"}}
     coverage: declared
 alerts:
@@ -48,41 +51,43 @@ alerts:
 """
 
 
-def window_before(now: datetime) -> Window:
-    """Return a window of two minutes that ended some minutes ago."""
-    start = now.replace(minute=now.minute - now.minute % 2, second=0, microsecond=0) - 4 * LENGTH
-    return Window(start, start + LENGTH)
+@dataclass(frozen=True)
+class Chain:
+    """What all hops judge, and until when those whose predecessor never comes wait."""
+
+    window: Window
+    hasty: datetime
 
 
-def prepare(folder: Path, window: Window, *, patient: datetime, hasty: datetime) -> None:
+def prepare(folder: Path, now: datetime) -> Chain:
     """Write the contracts and their evidence: the first and the last of three messages arrive at each hop.
 
-    Args:
-        folder: Where the contracts shall lie.
-        window: What all of them judge.
-        patient: Until when the hop after the late one waits for it.
-        hasty: Until when the others wait.
+    The window has two minutes and ended some minutes ago.
     """
-    folder.mkdir()
-    times = {name: format_time(window.start + timedelta(seconds=30 * n)) for n, name in enumerate("abc")}
+    (folder / _FOLDER).mkdir()
+    start = now.replace(minute=now.minute - now.minute % 2, second=0, microsecond=0) - 4 * LENGTH
+    chain = Chain(Window(start, start + LENGTH), now + HASTE)
+    times = {name: format_time(start + timedelta(seconds=30 * n)) for n, name in enumerate("abc")}
     sent = [{"message_id": name, "attempted_at": at} for name, at in times.items()]
     done = [{"message_id": name, "processed_at": at} for name, at in times.items() if name != "b"]
     for name, rows in (("sent", sent), ("done", done)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (folder / _FOLDER / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name in (*BEFORE, *AFTER):
-        until = hasty if name.startswith("after_") else patient
+        until = chain.hasty if name.startswith("after_") else now + timedelta(hours=2)
         before = AFTER.get(name)
         text = _CONTRACT.format(
             name=name,
             after=f"after: {before}\n" if before else "",
-            start=format_time(window.start),
-            end=format_time(window.end),
-            timeout=int((until - window.end - _GRACE).total_seconds()),
+            start=format_time(chain.window.start),
+            end=format_time(chain.window.end),
+            timeout=int((until - chain.window.end - _GRACE).total_seconds()),
+            folder=_FOLDER,
             # Its evidence never comes, so that it can be failed while it waits.
             delivered="nothing.jsonl" if name == "failing_hop" else "done.jsonl",
             receiver=RECEIVER,
         )
         (folder / f"{name}.yml").write_text(text)
+    return chain
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The whole stack, as a person starts it: PostgreSQL, Airflow, spark-submit, a receiver; and its end.
 
-These are the slow tests: on two quiet cores about two minutes for the demonstration, and one for each start.
+These are the slow tests: on two quiet cores about two minutes for the demonstration, and one for each start. A hop of
+a chain waits for the hop before, which is looked at every two minutes; windows are judged again meanwhile.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.end_to_end import backfilling
+from tests.end_to_end import backfilling, chaining
 from tests.end_to_end.backfilling import STARTS, Backfills
+from tests.end_to_end.chaining import AFTER, Chain, Hops
 from tools.stack import examples, receiver, services, state
 from tools.stack.api import Api
 from tools.stack.layout import ROOT, Layout
@@ -25,7 +28,7 @@ from tieout.model import Verdict
 from tieout.store import Store
 from tieout.testing import postgres
 
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = pytest.mark.timeout(3000)
 CHOSEN = ("commit_before_process", "in_flight")
 
 
@@ -104,12 +107,18 @@ def test_the_results_stay(demonstration: subprocess.CompletedProcess[str], layou
         postgres.stop(layout.postgres)
 
 
+@pytest.fixture(scope="module")
+def chain(demonstration: subprocess.CompletedProcess[str], layout: Layout) -> Chain:
+    """Contracts beside those of the demonstration, served by the next start: a chain, and one to judge again."""
+    backfilling.prepare(layout.examples / CHOSEN[0])
+    return chaining.prepare(layout.examples / CHOSEN[0], datetime.now(UTC))
+
+
 def test_a_killed_stack_is_started_again_with_its_runs(
-    demonstration: subprocess.CompletedProcess[str], layout: Layout
+    demonstration: subprocess.CompletedProcess[str], chain: Chain, layout: Layout
 ) -> None:
     """Kill -9 of everything: the next start clears away what is left, and the runs are still there."""
     assert demonstration.returncode == 0
-    backfilling.prepare(layout.examples / CHOSEN[0])
     first = command(layout, "up")
     assert first.returncode == 0, first.stderr
     started = state.load_started(layout)
@@ -130,6 +139,29 @@ def test_a_killed_stack_is_started_again_with_its_runs(
     assert run["state"] == "failed"
 
 
+@pytest.fixture(scope="module")
+def hops(chain: Chain, layout: Layout) -> Hops:
+    """The chain on the running stack, each hop after another asked for its window, one of those before failed.
+
+    It is failed while the hop after it waits still, which else would go on before there is a failure to wait through.
+    """
+    started = state.running(layout)
+    found = Hops(Api(started.address), Store(started.database_url), chain.window)
+    for pipeline in ("failing_hop", *AFTER):
+        found.ask(pipeline)
+    found.eventually(lambda: found.is_waiting("failing_hop"))
+    found.fail("failing_hop")
+    return found
+
+
+def test_a_hop_of_a_chain_waits_without_a_worker(hops: Hops) -> None:
+    """Its own window could be judged; the hop before is asked for its own now, and is judged while others are."""
+    hops.eventually(lambda: hops.is_waiting("waits"))
+    assert hops.judged("waits") is None
+
+    hops.ask("late_hop")
+
+
 def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
     """Backwards over REST, by command line, cancelled, cleared and repeated, with each reprocess behaviour."""
     started = state.running(layout)
@@ -145,8 +177,8 @@ def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
     idle = backfills.over_rest("none")
     assert backfills.active() == []
     backfills.cancel(idle)
-    backfilling.by_command_line(state.running_environment(layout), "completed")
-    backfills.wait(results=4)
+    backfilling.by_command_line(state.running_environment(layout), "completed", STARTS[0])
+    backfills.wait(results=3)
     backfills.cancel(backfills.latest())
     assert backfills.rows() == rows
 
@@ -154,10 +186,52 @@ def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
     assert backfills.rows() == rows
     backfills.clear_cancelled()
     known = len(backfills.published())
-    backfills.over_rest("failed")
-    backfills.wait(results=known + 2)
+    backfills.over_rest("failed", STARTS[1:])
+    backfills.wait(results=known + 1)
 
+    assert backfills.published()[-1] == STARTS[1]
     assert backfills.rows() == rows
+
+
+def test_a_hop_is_judged_after_the_hop_before(hops: Hops) -> None:
+    """Its own verdict comes after that one, and its loss is told there."""
+    hops.eventually(lambda: hops.judged("late_hop") is not None and hops.has_ended("late_hop"))
+    hops.eventually(lambda: hops.has_ended("waits"))
+
+    before, after = hops.judged("late_hop"), hops.judged("waits")
+    assert before is not None
+    assert after is not None
+    assert before.checked_at is not None
+    assert after.generated_at > before.checked_at
+    assert [before.final_verdict, after.final_verdict] == [Verdict.BROKEN] * 2
+    assert "note" not in hops.given("waits")
+    assert hops.origin("waits") == "lost before, at late_hop"
+
+
+@pytest.mark.parametrize("pipeline", ["after_failing", "after_idle"])
+def test_a_hop_goes_on_where_it_waited_in_vain(hops: Hops, chain: Chain, pipeline: str) -> None:
+    """Whether the hop before failed or nobody ever ran it: once it is too late, with a note, and not earlier."""
+    assert pipeline != "after_failing" or hops.has_ended("failing_hop")
+    hops.eventually(lambda: hops.has_ended(pipeline))
+
+    after = hops.judged(pipeline)
+    unjudged = f"{AFTER[pipeline]} has not judged all of"
+    assert after is not None
+    assert after.final_verdict == Verdict.BROKEN
+    assert after.generated_at > chain.hasty - timedelta(seconds=2)
+    assert hops.judged(AFTER[pipeline]) is None
+    assert hops.given(pipeline)["note"] == f"after: {unjudged} the window"
+    assert hops.origin(pipeline).startswith(f"could not tell whether {AFTER[pipeline]} lost them: {unjudged}")
+
+
+def test_each_loss_is_reported_once(hops: Hops, layout: Layout) -> None:
+    """By the hop that lost it; by a later one where nobody knows of the hop before, which the alert says."""
+    bodies = [str(alert["body"]) for alert in receiver.received(layout.alerts)]
+    lost = [body for body in bodies if "LOST" in body]
+    assert [one for one in lost if "pipeline': 'waits'" in one] == []
+    for pipeline in ("late_hop", "after_failing", "after_idle"):
+        (reported,) = [one for one in lost if f"pipeline': '{pipeline}'" in one]
+        assert (pipeline in AFTER) == ("could not tell whether" in reported)
 
 
 def test_down_leaves_nothing(layout: Layout) -> None:

@@ -35,6 +35,16 @@ class Judged:
     seconds: float
 
 
+def engine_on(spark: SparkSession) -> SparkEngine:
+    """Return the command's engine on a session that runs already, and goes on afterwards."""
+
+    @contextmanager
+    def shared(_contract: Contract, _progress: Progress) -> Iterator[SparkSession]:
+        yield spark
+
+    return SparkEngine(shared)
+
+
 def judged(case: Mapping[str, Any], contract: Path, output: Path) -> Judged:
     """Run `tieout reconcile` on the contract and the case's window, once its grace is over.
 
@@ -44,15 +54,11 @@ def judged(case: Mapping[str, Any], contract: Path, output: Path) -> Judged:
     is_over_at = datetime.fromisoformat(case.get("ended_at", end)) + timedelta(seconds=case["seconds"])
     time.sleep(max(0.0, (is_over_at - datetime.now(UTC)).total_seconds()))
     reported = io.StringIO()
-
-    @contextmanager
-    def shared(_contract: Contract, _progress: Progress) -> Iterator[SparkSession]:
-        yield local_session("tieout")  # the one that runs, with the settings of a command's own
-
+    spark = local_session("tieout")  # the one that runs, with the settings of a command's own
     began = time.monotonic()
     exit_code = main(
         ["reconcile", str(contract), "--from", start, "--to", end, "--output", str(output)],
-        engine=SparkEngine(shared),
+        engine=engine_on(spark),
         out=io.StringIO(),
         err=reported,
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from scripts import bootstrap
 
 
+@pytest.mark.timeout(1_000)
 def test_a_join_finds_the_breaks_that_tieout_finds() -> None:
     """All messages broken, and one that ends its partition lost, which is overdue to Tieout and missing to a join."""
     words = ["--sizes", "0.002", "--rates", "1", "--repeats", "1", "--only", "join", "tieout", "--no-report"]
@@ -17,7 +19,7 @@ def test_a_join_finds_the_breaks_that_tieout_finds() -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
     )
 
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,4 +1,7 @@
-"""The command `tieout` as people start it: its own process, local Spark, real recordings."""
+"""The command `tieout` as people start it: its own process, local Spark, real recordings.
+
+Where what is printed by Java does not matter, it is called in this process: to start a Spark takes longest.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,14 @@ from typing import Any
 import jsonschema
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
+from tests.engine.conftest import spark
+from tests.integration.judging import engine_on
 
+from tieout.cli.main import main
 from tieout.reporting.schema import statement_schema, trace_schema
+
+__all__ = ["spark"]
 
 pytestmark = pytest.mark.timeout(1_000)
 
@@ -40,16 +49,23 @@ def tieout(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=900)
 
 
+def called(*arguments: str | Path, spark: SparkSession) -> tuple[int, str, str]:
+    """Run the command in this process and return its exit code, its output and what it says of its progress."""
+    out, err = io.StringIO(), io.StringIO()
+    code = main([*map(str, arguments)], engine=engine_on(spark), out=out, err=err)
+    return code, out.getvalue(), err.getvalue()
+
+
 @pytest.fixture(scope="module")
 def reconciled(
     example: Path, truth: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """One run over the recording's window, and where it wrote."""
+    """One run over the recording's window, and where it wrote; its bundle is there as well."""
     folder = tmp_path_factory.mktemp("work")
     window = truth["window"]
     ended = tieout(
         "reconcile", example / "contract.yml", "--from", window["start"], "--to", window["end"], "--output", "out",
-        cwd=folder,
+        "--bundle", "out.zip", "--without-contents", cwd=folder,
     )  # fmt: skip
     return ended, folder
 
@@ -89,26 +105,26 @@ def test_the_output_is_complete_and_as_described(
     }  # fmt: skip
     assert "BROKEN: readings_to_archive" in (output / "statement.html").read_text()
     assert (output / "statement.md").read_text().startswith("# BROKEN: `readings_to_archive`\n")
-    assert [path.name for path in reconciled[1].iterdir()] == ["out"]
+    assert {path.name for path in reconciled[1].iterdir()} == {"out", "out.zip"}
 
 
 def test_one_message_is_followed_through_the_ledgers(
     example: Path,
     truth: dict[str, Any],
     reconciled: tuple[subprocess.CompletedProcess[str], Path],
-    tmp_path: Path,
+    spark: SparkSession,
 ) -> None:
     """A lost message was sent, is in the log, was committed over, and never came out."""
     line = (reconciled[1] / "out" / "breaks.jsonl").read_text().splitlines()[0]
     message, window = json.loads(line)["message_id"], truth["window"]
 
-    ended = tieout(
+    code, out, err = called(
         "trace", example / "contract.yml", message, "--from", window["start"], "--to", window["end"], "--json",
-        cwd=tmp_path,
+        spark=spark,
     )  # fmt: skip
 
-    assert ended.returncode == 0, ended.stderr
-    found = json.loads(ended.stdout)
+    assert code == 0, err
+    found = json.loads(out)
     jsonschema.Draft202012Validator(trace_schema()).validate(found)
     (reported,) = found["messages"]
     assert {stage["stage"]: stage["state"] for stage in reported["journey"]} == {
@@ -147,22 +163,22 @@ def test_a_wrong_column_is_exit_code_2_and_leaves_the_output_alone(
 
 
 def test_a_bundle_of_the_run_is_verified_and_a_changed_one_is_not_the_same(
-    example: Path, truth: dict[str, Any], tmp_path: Path
+    example: Path,
+    reconciled: tuple[subprocess.CompletedProcess[str], Path],
+    spark: SparkSession,
+    tmp_path: Path,
 ) -> None:
     """`reconcile --bundle` keeps what the run judged; `verify` finds its breaks again, and names what was changed."""
-    window = truth["window"]
-    ended = tieout(
-        "reconcile", example / "contract.yml", "--from", window["start"], "--to", window["end"], "--output", "out",
-        "--bundle", "out.zip", "--without-contents", "--json", cwd=tmp_path,
-    )  # fmt: skip
-    assert ended.returncode == 1, ended.stderr
+    ended, folder = reconciled
     digest = ended.stderr.rpartition("digest ")[2].split()[0]
 
-    verified = tieout("verify", "out.zip", "--digest", digest, "--json", cwd=tmp_path)
+    verified = tieout("verify", "out.zip", "--digest", digest, "--json", cwd=folder)
     found = json.loads(verified.stdout)
     assert (verified.returncode, found["differences"]) == (0, []), verified.stderr
     assert {"name": "break", "compared": 33, "same": 33} in found["compared"]
-    assert found["manifest"]["run_id"] == json.loads(ended.stdout)["run_id"]
+    assert (
+        found["manifest"]["run_id"] == json.loads((folder / "out" / "statement.json").read_text())["run_id"]
+    )
     assert found["manifest"]["rows"]["evidence_produced"] == 2000
 
     given = {
@@ -170,7 +186,7 @@ def test_a_bundle_of_the_run_is_verified_and_a_changed_one_is_not_the_same(
         for line in (example / "evidence" / "log.jsonl").read_text().splitlines()
     }
     with (
-        zipfile.ZipFile(tmp_path / "out.zip") as packed,
+        zipfile.ZipFile(folder / "out.zip") as packed,
         zipfile.ZipFile(tmp_path / "changed.zip", "w") as written,
     ):
         rows = pq.read_table(io.BytesIO(packed.read("evidence/evidence_log.parquet")))
@@ -183,28 +199,28 @@ def test_a_bundle_of_the_run_is_verified_and_a_changed_one_is_not_the_same(
     assert len(kept) == len(given)
     assert not kept & given
 
-    refused = tieout("verify", "changed.zip", cwd=tmp_path)
-    assert refused.returncode == 1
-    assert "differs: statement.json: changed" in refused.stdout
-    assert "differs: class LOST: stated 32, found 33" in refused.stdout
-    assert tieout("verify", "nothing.zip", cwd=tmp_path).returncode == 2
+    code, out, _ = called("verify", tmp_path / "changed.zip", spark=spark)
+    assert code == 1
+    assert "differs: statement.json: changed" in out
+    assert "differs: class LOST: stated 32, found 33" in out
+    assert called("verify", tmp_path / "nothing.zip", spark=spark)[0] == 2
 
 
 def test_a_bundle_that_would_be_too_large_is_not_written(
-    example: Path, truth: dict[str, Any], tmp_path: Path
+    example: Path, truth: dict[str, Any], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its size is told before anything is written, and the error says what to raise."""
+    monkeypatch.chdir(tmp_path)
     window = truth["window"]
 
-    ended = tieout(
+    code, _, err = called(
         "bundle", example / "contract.yml", "--from", window["start"], "--to", window["end"], "--output", "out.zip",
-        "--max-mb", "1", cwd=tmp_path,
+        "--max-mb", "1", spark=spark,
     )  # fmt: skip
 
-    assert ended.returncode == 2
+    assert code == 2
     assert (
-        "tieout: the bundle would hold 6055 rows of evidence in 4 tables, 1.2 megabytes uncompressed"
-        in ended.stderr
+        "tieout: the bundle would hold 6055 rows of evidence in 4 tables, 1.2 megabytes uncompressed" in err
     )
-    assert "raise --max-mb" in ended.stderr
+    assert "raise --max-mb" in err
     assert list(tmp_path.iterdir()) == []

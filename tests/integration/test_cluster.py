@@ -34,6 +34,8 @@ TRIES = 3
 """As the task `reconcile` has."""
 
 _PATIENCE_SECONDS = 600
+_SHORT_LIVED = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""What spares a virtual machine of a minute work that only pays later."""
 _SECRET = "known to the driver, the master and the workers"  # noqa: S105 - of this test
 
 
@@ -69,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_JAVA_OPTS": "-Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
+        "SPARK_DAEMON_JAVA_OPTS": f"{_SHORT_LIVED} -Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
         "_SPARK_AUTH_SECRET": _SECRET,
         "PYSPARK_PYTHON": sys.executable,
         processes.MARK: str(tmp_path),
@@ -110,6 +112,7 @@ def store(
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_SUBMIT_OPTS": _SHORT_LIVED,
             "_SPARK_AUTH_SECRET": _SECRET,
             processes.MARK: str(tmp_path),
         }.items():

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from tools.record.processes import RecordingError
 
+SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""What spares a virtual machine of seconds or minutes work that only pays later."""
+
 
 @dataclass(frozen=True)
 class Jars:
@@ -18,7 +21,7 @@ class Jars:
     def java(self, main_class: str, *arguments: str, memory: str = "256m", logging: str = "OFF") -> list[str]:
         """Return the command that runs a class of the jars; its log would be mixed into its output."""
         options = [f"-Xmx{memory}", f"-Dlog4j2.level={logging}", "-cp", f"{self.folder}/*"]
-        return ["java", *options, main_class, *arguments]
+        return ["java", *SHORT_LIVED, *options, main_class, *arguments]
 
     def run(self, main_class: str, *arguments: str, timeout: float = 90) -> str:
         """Return the output of one of Kafka's command-line tools.

@@ -38,7 +38,6 @@ from tools.record.segments import Batch, partition_batches
 OFFSETS_TOPIC = "__consumer_offsets"
 _CLUSTER = "dGllb3V0LWZhdWx0cy0wMQ"
 _CONTROLLER = 100
-_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _COMMON = """\
 node.id={node}
 controller.quorum.voters=100@127.0.0.1:{controller_port}
@@ -155,9 +154,7 @@ class Cluster:
             "kafka.Kafka", str(node.folder / "server.properties"), memory="256m", logging="INFO"
         )
         with (node.folder / "node.log").open("a") as output:
-            node.process = subprocess.Popen(
-                [command[0], *_JVM, *command[1:]], stdout=output, stderr=subprocess.STDOUT
-            )
+            node.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         self.stack.callback(_kill, node.process)
 
     def wait_for_brokers(self, count: int) -> None:

@@ -102,7 +102,8 @@ def _play(
             pool.map(lambda topics: play(topics, plays[topics]), [t for t in selected if t != leaders.TOPICS])
         )
     if leaders.TOPICS in selected:
-        play(leaders.TOPICS, leaders.dying_leaders)
+        needed = {*leaders.NEEDED, *(names or leaders.TOPICS)}
+        play(tuple(name for name in leaders.TOPICS if name in needed), leaders.dying_leaders)
     return cases, failures
 
 

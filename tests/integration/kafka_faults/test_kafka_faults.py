@@ -16,7 +16,7 @@ from tests.integration.kafka_faults.contract import contract_of
 from tests.integration.kafka_faults.selection import TOPICS
 from tests.integration.report import Line, line_of
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_800)
 
 
 @pytest.mark.parametrize("topic", TOPICS)

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.engine.conftest import spark
+from pyspark.sql import SparkSession
+from tests.engine.conftest import spark as any_session
 from tests.integration.kafka_faults.selection import IS_LEFT_OUT, VARIABLE
 from tests.integration.kafka_topics.sent import PASSWORD, USER
 from tools.record.__main__ import VENV, prepared
 
 from tieout import settings
+from tieout.engine.session import suited_to
 
-__all__ = ["spark"]
+__all__ = ["any_session"]
 
 ROOT = Path(__file__).resolve().parents[3]
 _PATIENCE = 300
@@ -31,6 +33,13 @@ class Served:
     secured: str
     authority: str
     data: Path
+
+
+@pytest.fixture(scope="session")
+def spark(any_session: SparkSession) -> Iterator[SparkSession]:
+    """The shared session as a command has it for little evidence: compiling what runs once takes longest."""
+    with suited_to(any_session, is_small=True):
+        yield any_session
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,8 @@ from tools.record.broker import Broker, start_broker
 from tools.record.jars import Jars
 from tools.record.processes import free_port
 
+_LONGEST_MILLIS = 4 * 3_600_000
+"""How long a transaction may stay open: longer than all tests take on a slow machine."""
 _STORE_PASSWORD = "changeit"  # noqa: S105 - of a store that lives as long as the tests
 _SECURED = """\
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port},SECURED://127.0.0.1:{secured}
@@ -34,6 +36,7 @@ listener.name.secured.ssl.keystore.password={store_password}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 super.users=User:ANONYMOUS
+transaction.max.timeout.ms={longest}
 """
 
 
@@ -49,6 +52,7 @@ def main(folder: Path) -> None:
             "password": PASSWORD.replace("\\", "\\\\\\\\").replace('"', '\\\\"'),
             "keystore": _keystore(folder, authority),
             "store_password": _STORE_PASSWORD,
+            "longest": _LONGEST_MILLIS,
         }
         broker = start_broker(Jars(JARS), folder / "broker", stack, _SECURED, more)
         held = filled(broker)
@@ -75,13 +79,13 @@ def filled(broker: Broker) -> Producer:
         NewTopic(name, partitions.get(name, 1), 1, config=config) for name, config in settings.items()
     ]
     for future in broker.admin.create_topics(requested).values():
-        future.result(30)
+        future.result(120)
     _send(Producer({"bootstrap.servers": broker.bootstrap}), "plain", PAYLOADS[:10])
     for topic in ("latest", "cut"):
         _send(Producer({"bootstrap.servers": broker.bootstrap}), topic, PAYLOADS[:5], partition=0)
     stamping = Producer({"bootstrap.servers": broker.bootstrap})
     stamping.produce("stamped", PAYLOADS[0], "k", timestamp=LATEST_STAMP)
-    stamping.flush(30)
+    stamping.flush(120)
     sender = _transactional(broker, "orders-1")
     for start, is_committed in ((0, True), (8, False), (12, True)):
         sender.begin_transaction()
@@ -97,10 +101,9 @@ def filled(broker: Broker) -> Producer:
 
 
 def _transactional(broker: Broker, name: str) -> Producer:
-    # As long as a broker allows: what is left open stays open on a slow machine as well.
-    lasting = {"transaction.timeout.ms": 900_000}
+    lasting = {"transaction.timeout.ms": _LONGEST_MILLIS}
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, **lasting})
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     return producer
 
 
@@ -111,13 +114,13 @@ def _send(producer: Producer, topic: str, payloads: list[str], partition: int | 
         key = None if number == 3 and topic == "plain" else f"k-{number}"
         headers: list[Any] = [("source", b"checkout"), ("nothing", None)] if number % 2 else []
         producer.produce(topic, payload, key, partition=place, headers=headers)
-    producer.flush(30)
+    producer.flush(120)
 
 
 def _send_offsets(broker: Broker, sender: Producer, offset: int) -> None:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": GROUP})
     sender.send_offsets_to_transaction(
-        [TopicPartition("plain", 0, offset)], consumer.consumer_group_metadata(), 30
+        [TopicPartition("plain", 0, offset)], consumer.consumer_group_metadata(), 120
     )
     consumer.close()
 
@@ -132,14 +135,14 @@ def _share(broker: Broker) -> None:
     """Write the state of a share group, as its coordinator would; brokers take it from this client alone."""
     state = "__share_group_state"
     policy = {"cleanup.policy": "delete", "retention.ms": "-1"}
-    broker.admin.create_topics([NewTopic(state, 2, 1, config=policy)])[state].result(30)
-    described = broker.admin.describe_topics(TopicCollection(["plain"]))["plain"].result(30)
+    broker.admin.create_topics([NewTopic(state, 2, 1, config=policy)])[state].result(120)
+    described = broker.admin.describe_topics(TopicCollection(["plain"]))["plain"].result(120)
     topic_id = str(described.topic_id).translate(str.maketrans("+/", "-_"))
     producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": "__admin_client"})
     for partition, reported in enumerate(((0, 2, ACKNOWLEDGED, 1), (1, 1, ARCHIVED, 5))):
         name = key(1, GROUP, topic_id, partition)
         producer.produce(state, update(0, reported), name, partition=partition)
-    producer.flush(30)
+    producer.flush(120)
 
 
 def _keystore(folder: Path, authority: Path) -> Path:

@@ -15,7 +15,6 @@ from tieout.linting import findings
 from tieout.model import Window
 from tieout.readiness import incomplete_ledgers
 
-NOW = datetime.now(UTC)
 CONTRACT = """\
 version: 1
 pipeline: orders
@@ -49,7 +48,8 @@ def contract(folder: Path, **fields: str) -> Contract:
 
 def late(found: Contract, ago: timedelta = timedelta(hours=2)) -> tuple[str, ...]:
     """Return what is lacking for a window of an hour that began so long ago."""
-    return incomplete_ledgers(found, Window(NOW - ago, NOW - ago + timedelta(hours=1)))
+    start = datetime.now(UTC) - ago
+    return incomplete_ledgers(found, Window(start, start + timedelta(hours=1)))
 
 
 def test_topics_that_answer_are_ready(connected: Served, tmp_path: Path) -> None:

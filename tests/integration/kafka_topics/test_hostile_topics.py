@@ -52,16 +52,16 @@ def make(connected: Served, admin: AdminClient) -> Iterator[Callable[..., None]]
 
     def topic(name: str, messages: list[str] = MESSAGES, **config: str) -> None:
         settings = {key.replace("_", "."): value for key, value in config.items()}
-        admin.create_topics([NewTopic(name, 1, 1, config=settings)])[name].result(30)
+        admin.create_topics([NewTopic(name, 1, 1, config=settings)])[name].result(120)
         made.append(name)
         producer = Producer({"bootstrap.servers": connected.bootstrap})
         for number, message in enumerate(messages):
             producer.produce(name, body(message), message, 0, timestamp=millis(stamp(number)))
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
 
     yield topic
     for answer in admin.delete_topics(made).values():
-        answer.exception(30)
+        answer.exception(120)
 
 
 def body(message: str) -> bytes:
@@ -106,14 +106,14 @@ def verdict(spark: SparkSession, folder: Path, topic: str, ledger: str) -> dict[
 def cut_off(admin: AdminClient, topic: str, before: int) -> None:
     """Have the broker delete what lies before the offset, as retention would."""
     for answer in admin.delete_records([TopicPartition(topic, 0, before)]).values():
-        answer.result(30)
+        answer.result(120)
 
 
 def made_anew(admin: AdminClient, make: Callable[..., None], topic: str) -> None:
     """Delete the topic and make it again, with other records and more of them."""
-    admin.delete_topics([topic])[topic].result(30)
-    deadline = time.monotonic() + 30
-    while topic in admin.list_topics(timeout=10).topics and time.monotonic() < deadline:
+    admin.delete_topics([topic])[topic].result(120)
+    deadline = time.monotonic() + 120
+    while topic in admin.list_topics(timeout=60).topics and time.monotonic() < deadline:
         time.sleep(0.1)
     make(topic, [f"z{number}" for number in range(6)])
 
@@ -184,20 +184,20 @@ def test_what_an_open_transaction_hides_is_covered_by_its_own_times(
     make(name)
     lasting = {"transactional.id": name, "transaction.timeout.ms": 900_000}
     holder = Producer({"bootstrap.servers": connected.bootstrap, **lasting})
-    holder.init_transactions(30)
+    holder.init_transactions(120)
     holder.begin_transaction()
     holder.produce(name, body("open"), timestamp=millis(NOW + ahead))
-    holder.flush(30)
+    holder.flush(120)
     behind = [] if ahead > timedelta() else [stamp(9)]
     producer = Producer({"bootstrap.servers": connected.bootstrap})
     for at in behind:
         producer.produce(name, body("behind"), timestamp=millis(at))
-    producer.flush(30)
+    producer.flush(120)
 
     found = read(spark, name)
 
     assert found.complete_until == min([*behind, NOW + ahead, NOW])
-    holder.abort_transaction(30)
+    holder.abort_transaction(120)
 
 
 def test_a_compacted_output_is_complete_behind_its_last_hole(
@@ -207,15 +207,15 @@ def test_a_compacted_output_is_complete_behind_its_last_hole(
     make("compacted", cleanup_policy="compact")
     assert read(spark, "compacted").presumed_from is None
     sender = Producer({"bootstrap.servers": connected.bootstrap, "transactional.id": "compacted"})
-    sender.init_transactions(30)
+    sender.init_transactions(120)
     sender.begin_transaction()
     sender.produce("compacted", body("m4"), "m4", timestamp=millis(stamp(4)))
-    sender.commit_transaction(30)
+    sender.commit_transaction(120)
 
     at_the_end = read(spark, "compacted")
     producer = Producer({"bootstrap.servers": connected.bootstrap})
     producer.produce("compacted", body("m5"), "m5", timestamp=millis(stamp(5)))
-    producer.flush(30)
+    producer.flush(120)
     between = read(spark, "compacted")
 
     assert (at_the_end.presumed_from, at_the_end.complete_from) == (NOW, None)
@@ -232,7 +232,7 @@ def test_a_topic_that_may_be_described_and_not_read_is_somebody_s_to_change(
         ResourceType.TOPIC, "closed", ResourcePatternType.LITERAL, f"User:{USER}", "*", *right
     )
     for answer in admin.create_acls([binding]).values():
-        answer.result(30)
+        answer.result(120)
 
     request = Request(spark, Ledger.LOG, Path(), NOW)
     with pytest.raises(SourceError, match="rights to DESCRIBE and to READ") as caught:

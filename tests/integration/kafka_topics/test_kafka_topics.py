@@ -7,8 +7,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
@@ -16,15 +14,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.integration.judging import engine_on
 from tests.integration.kafka_topics.conftest import ROOT, Served
 from tests.integration.kafka_topics.sent import GROUP, LATEST_STAMP, PASSWORD, PAYLOADS, USER
 from tools.record.__main__ import VENV
 
-from tieout.cli.engine import Progress
 from tieout.cli.main import main
-from tieout.cli.spark import SparkEngine
 from tieout.contracts import (
-    Contract,
     KafkaConsumerGroupsSource,
     KafkaOffsetsSource,
     KafkaSegmentsSource,
@@ -170,7 +166,7 @@ def test_readers_of_committed_data_see_up_to_the_open_transaction(
     assert "source_offset" in found.rows.columns
     assert "offset" not in found.rows.columns
     assert found.complete_until is not None
-    assert timedelta() < now - found.complete_until < timedelta(minutes=30)
+    assert timedelta() < now - found.complete_until < timedelta(hours=4)
     assert any("a transaction is open since" in note for note in found.notes)
 
 
@@ -358,7 +354,7 @@ def _window(spark: SparkSession, folder: Path, topic: str, sent: int) -> list[st
 def test_the_command_reads_a_cluster_over_tls(connected: Served, spark: SparkSession, tmp_path: Path) -> None:
     """Log and output come from the cluster, and the login shows nowhere."""
     command = [sys.executable, "-m", "tieout.cli", *_window(spark, tmp_path, "plain", sent=10)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=800, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     statement = json.loads((tmp_path / "out" / "statement.json").read_text())
     assert statement["coverage"]["log"]["digests"] == ["offsets:0-4  plain-0", "offsets:0-4  plain-1"]
@@ -373,7 +369,7 @@ def test_a_contract_is_drafted_from_a_look_at_topics(connected: Served, tmp_path
     sources += ["--committed", "kafka:kafka_plain:__consumer_offsets", "--group", "loader"]
     words = ["init", "plain_to_orders", "--guarantee", "at_least_once", *sources, *output]
     command = [sys.executable, "-m", "tieout.cli", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=800, check=False)
     assert done.returncode == 0, done.stderr
     contract = load_contract(tmp_path / "drafted.yml")
     field = "get_json_object(string(value), '$.id')"
@@ -390,13 +386,8 @@ def test_a_message_that_the_topic_lacks_is_lost(
     connected: Served, spark: SparkSession, tmp_path: Path
 ) -> None:
     """One more was acknowledged than the cluster hands out."""
-
-    @contextmanager
-    def shared(_contract: Contract, _progress: Progress) -> Iterator[SparkSession]:
-        yield spark
-
     words = _window(spark, tmp_path, "plain", sent=11)
-    assert main(words, engine=SparkEngine(shared), out=io.StringIO(), err=io.StringIO()) == 1
+    assert main(words, engine=engine_on(spark), out=io.StringIO(), err=io.StringIO()) == 1
     statement = json.loads((tmp_path / "out" / "statement.json").read_text())
     assert (statement["verdict"], statement["classes"]["LOST"]) == ("BROKEN", 1)
 
@@ -421,7 +412,7 @@ def _cut_off(bootstrap: str, topic: str, before: int) -> None:
         "import sys; from confluent_kafka import TopicPartition; from confluent_kafka.admin import AdminClient; "
         "client = AdminClient({'bootstrap.servers': sys.argv[1]}); "
         "place = TopicPartition(sys.argv[2], 0, int(sys.argv[3])); "
-        "[answer.result(30) for answer in client.delete_records([place]).values()]"
+        "[answer.result(120) for answer in client.delete_records([place]).values()]"
     )
     command = [str(VENV / "bin" / "python"), "-c", program, bootstrap, topic, str(before)]
-    subprocess.run(command, timeout=60, check=True)
+    subprocess.run(command, timeout=300, check=True)

@@ -51,7 +51,7 @@ def committed(served: Served, prefix: str) -> list[Any]:
     left = {part.partition: consumer.get_watermark_offsets(part, 30)[1] for part in parts}
     consumer.assign(parts)
     found: list[Any] = []
-    ends = time.monotonic() + 90
+    ends = time.monotonic() + 270
     while left:
         got = consumer.consume(500, 5)
         assert time.monotonic() < ends, f"not read up to {left}"
@@ -100,12 +100,12 @@ import os
 from tests.integration.kafka_topics.test_producing import AGO, Cluster, messages, produce_once, producing
 commit = producing._committed
 def killed(producer):
-    producer.flush(30) if "{moment}" == "before" else commit(producer)
+    producer.flush(120) if "{moment}" == "before" else commit(producer)
     os.kill(os.getpid(), 9)
 producing._committed = killed
 produce_once(Cluster.of("kafka_plain", "replay.to"), "tieout-replay-killed", messages("{prefix}"), AGO)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=600, check=False)
     assert done.returncode == -9
     left = {"before": 40, "after": 0}[moment]
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.integration.kafka_topics.conftest import ROOT, Served
+from tests.integration.kafka_topics.conftest import Served
 from tests.integration.kafka_topics.sent import GROUP
 
+from tieout.cli.main import main
 from tieout.contracts import KafkaShareGroupSource, load_contract
-from tieout.engine.sources import kafka_share_group
+from tieout.engine.sources import kafka_newest, kafka_share_group
 from tieout.engine.sources.source import Reading, Request
 from tieout.model import Ledger
 
@@ -71,22 +70,32 @@ def test_archived_records_are_dead_letters_from_a_cluster_as_well(
     assert rows == [("plain", 1, 1, "archived, delivered 5 times")]
 
 
-def test_a_contract_is_drafted_from_the_state_of_a_cluster(connected: Served, tmp_path: Path) -> None:
-    """`tieout init` names the topic that most of the state is of, and its groups; the group has a queue."""
+def test_a_contract_is_drafted_from_the_state_of_a_cluster(
+    connected: Served,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`tieout init` names the topic that most of the state is of, and its groups; the group has a queue.
+
+    It looks with the Spark that runs already; test_kafka_topics.py has the command as a process, with its own.
+    """
+    monkeypatch.setattr(kafka_newest, "local_session", lambda *_: spark)
+    monkeypatch.setattr(kafka_newest, "stop", lambda _: None)
     connection, file = "kafka_secured", tmp_path / "drafted.yml"
     sources = ["--produced", f"kafka:{connection}:plain", "--delivered", f"kafka:{connection}:orders"]
     sources += ["--committed", f"kafka:{connection}:__share_group_state", "--group", GROUP]
     words = ["init", "plain_to_orders", "--guarantee", "at_least_once", *sources, "--output", str(file)]
-    command = [sys.executable, "-m", "tieout.cli", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    assert main(words) == 0
+    reported = "".join(capsys.readouterr())
 
     contract = load_contract(file)
 
     expected = KafkaShareGroupSource(connection=connection, group=GROUP, topic="plain")
     assert contract.ledgers[Ledger.COMMITTED].source == expected
     assert contract.is_queue
-    assert f"share groups with a state of plain: {GROUP}" in file.read_text() + done.stderr + done.stdout
+    assert f"share groups with a state of plain: {GROUP}" in file.read_text() + reported
 
 
 def test_a_cluster_without_the_topic_says_so(connected: Served, spark: SparkSession) -> None:

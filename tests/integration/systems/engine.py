@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.record.jars import SHORT_LIVED
 from tools.record.processes import RecordingError, end
 
 ROOT = Path(__file__).resolve().parents[3]
 ENGINES = ROOT / ".tieout" / "engines"
-_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+_JVM = (*SHORT_LIVED, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,17 @@ def class_path_of(system: str, folder: Path, jars: Sequence[Path] = (), common: 
     java = Path(__file__).parent / "java"
     sources = [str(path) for path in sorted((java / system).glob("*.java"))]
     sources += [str(java / "common" / f"{name}.java") for name in common]
-    command = ["javac", "-nowarn", "-proc:none", "-cp", libraries, "-d", str(folder), *sources]
+    command = [
+        "javac",
+        *(f"-J{option}" for option in SHORT_LIVED),
+        "-nowarn",
+        "-proc:none",
+        "-cp",
+        libraries,
+        "-d",
+        str(folder),
+        *sources,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RecordingError(f"javac failed:\n{done.stderr[-2000:]}")

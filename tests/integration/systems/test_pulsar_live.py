@@ -19,7 +19,7 @@ from tieout.engine.sources.pulsar_cursor import read as read_cursor
 from tieout.engine.sources.source import Request
 from tieout.model import Ledger
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_800)
 _PLAY = "pulsar-sent-again"
 
 

@@ -13,7 +13,7 @@ from tieout.contracts import load_contract
 from tieout.linting import findings
 from tieout.model import Severity
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_800)
 PLAYS = [
     play
     for play in SELECTED

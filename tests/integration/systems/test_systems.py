@@ -15,7 +15,7 @@ from tests.integration.judging import differences, judged
 from tests.integration.report import Line, line_of
 from tests.integration.systems.selection import ALL, SELECTED, TITLES, judgements_of, system_of
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_800)
 
 
 def test_every_play_is_of_a_system() -> None:

@@ -16,7 +16,7 @@ from tests.integration.kafka_faults.selection import IS_LEFT_OUT, VARIABLE
 from tieout import settings
 
 ROOT = Path(__file__).parents[3]
-_PATIENCE = 300
+_PATIENCE = 800
 _LOGS = {"iceberg": "metadata", "delta": "_delta_log"}
 
 Played = dict[str, Any]

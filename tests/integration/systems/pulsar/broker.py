@@ -52,7 +52,7 @@ SETTINGS: Final = {
 _HEALTH: Final = "/admin/v2/brokers/health"
 _TRANSACTIONS: Final = "/admin/v2/persistent/pulsar/system/transaction_coordinator_assign/partitions"
 _PORTS: Final = ("webServicePort", "brokerServicePort", "bookkeeper.port")
-_PATIENCE: Final = 10
+_PATIENCE: Final = 30
 
 
 @dataclass
