@@ -56,8 +56,17 @@ LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
 
 def kernel_statement(history: History, limits: Limits = LIMITS, steps: Program = PROGRAM) -> dict[str, Any]:
     """Return the statement of one history, with its `breaks` as they stand in `breaks.jsonl`."""
-    scope = scope_of(history, history.rows, history.present)
-    tables, breaks = judged(scope, history.rows, limits, steps)
+    return scope_statement(scope_of(history, history.rows, history.present), history.rows, limits, steps)
+
+
+def scope_statement(
+    scope: Scope,
+    rows: Mapping[Ledger, list[dict[str, Any]]],
+    limits: Limits = LIMITS,
+    steps: Program = PROGRAM,
+) -> dict[str, Any]:
+    """Return the statement of these rows under a scope of `scope_of`."""
+    tables, breaks = judged(scope, rows, limits, steps)
     return _statement(scope, tables, breaks)
 
 
