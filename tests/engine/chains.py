@@ -1,7 +1,7 @@
-"""Small chains for tests: two or three hops with their evidence, judged by the engine and kept in a store.
+"""Small chains for tests: two or three hops with their evidence, judged by the rules and kept in a store.
 
 Each hop's output is a list of (id, payload). A later hop is judged on what the shop sent, or on what the hop before
-wrote into its topic.
+wrote into its topic. Spark reads nothing here: a hop's evidence can also be written to files, for a run to read.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
+from tests.engine.histories import Said
+from tests.judging.kernel import kernel_lines
 
-from tieout.contracts import Contract, load_contract
-from tieout.engine.reconciling import reconcile
-from tieout.engine.staging import break_lines
-from tieout.model import Window
+from tieout.contracts import Contract, FilesSource
+from tieout.model import Ledger, Window
 from tieout.store import Origin, RunOrigin, Store
 
 TEN: Final = datetime(2026, 11, 20, 10, tzinfo=UTC)
 WINDOW: Final = Window(TEN, TEN + timedelta(hours=1))
 SENT: Final = (("a", "A"), ("m", "M"), ("z", "Z"))
 """What the shop sends: three messages and their payloads."""
-_TAKEN: Final = "2026-11-20T12:00:00Z"
+_READ_AT: Final = TEN + timedelta(hours=2)
 
 Output = tuple[tuple[str, str], ...]
 
@@ -45,23 +44,28 @@ class Hop:
     takes: Sequence[int] = ()
 
 
-def judged(spark: SparkSession, store: Store, folder: Path, hops: Sequence[Hop]) -> list[dict[str, Any]]:
+def judged(store: Store, hops: Sequence[Hop]) -> list[dict[str, Any]]:
     """Judge hop1, hop2, … each after the one before, store what comes of it, and return their statements."""
-    _write(folder / "sent.jsonl", [_sent(number, *one) for number, one in enumerate(SENT)])
     statements = []
+    for history in histories_of(hops):
+        statement, breaks = statement_of(history)
+        contract = json.loads(history.contract.to_json())
+        store.publish(statement, breaks, contract, RunOrigin())
+        statements.append(statement)
+    return statements
+
+
+def histories_of(hops: Sequence[Hop]) -> list[Said]:
+    """Return contract and evidence of hop1, hop2, … each after the one before."""
+    histories = []
     for number, hop in enumerate(hops, start=1):
         name = f"hop{number}"
-        _write(folder / f"{name}.jsonl", [_effect(place, hop) for place in range(len(hop.output))])
-        ledgers = {"delivered": _ledger(f"{name}.jsonl"), "produced": _ledger("sent.jsonl", "shop")}
+        delivered = [_effect(place, hop) for place in range(len(hop.output))]
+        rows = {Ledger.DELIVERED: delivered, Ledger.PRODUCED: [_sent(*one) for one in enumerate(SENT)]}
         if hop.of_topic:
             before = hops[number - 2].output
-            _write(folder / f"{name}_sent.jsonl", [_resent(place, *one) for place, one in enumerate(before)])
-            _write(
-                folder / f"{name}_log.jsonl",
-                [_stored(place, len(before), *one) for place, one in enumerate(before)],
-            )
-            ledgers["produced"] = _ledger(f"{name}_sent.jsonl", "hop")
-            ledgers["log"] = _ledger(f"{name}_log.jsonl")
+            rows[Ledger.PRODUCED] = [_resent(*one) for one in enumerate(before)]
+            rows[Ledger.LOG] = [_stored(place, len(before), one) for place, one in enumerate(before)]
         text = {
             "version": 1,
             "pipeline": name,
@@ -69,36 +73,36 @@ def judged(spark: SparkSession, store: Store, folder: Path, hops: Sequence[Hop])
             "group": name,
             "max_latency": "10s",
             "look_back": "1h",
-            "ledgers": ledgers,
+            "ledgers": {ledger.value: _ledger(name, ledger, of_topic=hop.of_topic) for ledger in rows},
             "alerts": [{"to": "webhook", "connection": "hook"}],
             **({"after": f"hop{number - 1}"} if number > 1 else {}),
         }
-        (folder / f"{name}.yml").write_text(json.dumps(text))
-        contract = load_contract(folder / f"{name}.yml")
-        statement, breaks = _judged_first(spark, contract, hop) if number == 1 else _found(spark, contract)
-        store.publish(statement, breaks, json.loads(contract.to_json()), RunOrigin())
-        statements.append(statement)
-    return statements
+        histories.append(Said(Contract.model_validate_json(json.dumps(text)), rows, WINDOW, _READ_AT))
+    return histories
 
 
-_FIRST: Final[dict[Output, tuple[dict[str, Any], list[dict[str, Any]]]]] = {}
-"""What was found of the first hop with an output: many chains begin with the same one."""
+def statement_of(history: Said) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the rules say of a hop, judged once for all chains that have the same, and its breaks."""
+    key = f"{history.contract.to_json()} {history.rows}"
+    if key not in _FOUND:
+        _FOUND[key] = kernel_lines(history)
+    statement, breaks = copy.deepcopy(_FOUND[key])
+    labels = {"run_id": str(uuid.uuid4()), "generated_at": datetime.now(UTC).isoformat()}
+    return statement | labels, breaks
 
 
-def _judged_first(
-    spark: SparkSession, contract: Contract, hop: Hop
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the statement and the breaks of a first hop, judged once for all chains that begin with it."""
-    assert not hop.of_topic
-    assert not hop.takes
-    if hop.output not in _FIRST:
-        _FIRST[hop.output] = _found(spark, contract)
-    return copy.deepcopy(_FIRST[hop.output])
+_FOUND: Final[dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]] = {}
+"""What was found of hops: many chains begin with the same one."""
 
 
-def _found(spark: SparkSession, contract: Contract) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    found = reconcile(spark, contract, WINDOW, run_id=str(uuid.uuid4()), now=datetime.now(UTC))
-    return found.statement, list(break_lines(found.breaks))
+def write_evidence(history: Said, folder: Path) -> Contract:
+    """Write the evidence to the files that the contract names, and return the contract of that folder."""
+    for ledger, rows in history.rows.items():
+        source = history.contract.ledgers[ledger].source
+        assert isinstance(source, FilesSource)
+        lines = "".join(json.dumps(row, default=datetime.isoformat) + "\n" for row in rows)
+        (folder / source.path[0]).write_text(lines)
+    return history.contract.located_in(folder)
 
 
 def origins(store: Store, statement: dict[str, Any]) -> dict[str, Origin]:
@@ -108,46 +112,47 @@ def origins(store: Store, statement: dict[str, Any]) -> dict[str, Origin]:
     return {classes[incident]: origin for (_, incident), origin in found.items()}
 
 
-def _ledger(path: str, producer: str | None = None) -> dict[str, Any]:
+def _ledger(name: str, ledger: Ledger, *, of_topic: bool) -> dict[str, Any]:
     """Return a ledger that is complete; of what is sent, with the one producer's name."""
-    coverage = {"complete_until": _TAKEN, **({} if producer is None else {"producers": [producer]})}
-    return {"source": {"kind": "files", "format": "jsonl", "path": path}, "coverage": coverage}
+    producers = {"producers": ["hop" if of_topic else "shop"]} if ledger is Ledger.PRODUCED else {}
+    source = {"kind": "files", "format": "jsonl", "path": f"{name}_{ledger}.jsonl"}
+    return {"source": source, "coverage": {"complete_until": _READ_AT.isoformat(), **producers}}
 
 
-def _sent(number: int, message_id: str, payload: str) -> dict[str, Any]:
+def _sent(number: int, one: tuple[str, str]) -> dict[str, Any]:
     return {
         "producer_id": "shop",
         "producer_session": "shop-1",
         "sequence": number,
-        "message_id": message_id,
+        "message_id": one[0],
         "topic": "orders",
         "partition": 0,
         "offset": number,
-        "payload_hash": payload,
+        "payload_hash": one[1],
         "attempted_at": _at(number),
         "completed_at": _at(number),
         "outcome": "acked",
     }
 
 
-def _resent(place: int, message_id: str, payload: str) -> dict[str, Any]:
-    return {**_sent(place, message_id, payload), "producer_id": "hop", "producer_session": "h", "topic": "on"}
+def _resent(place: int, one: tuple[str, str]) -> dict[str, Any]:
+    return {**_sent(place, one), "producer_id": "hop", "producer_session": "h", "topic": "on"}
 
 
-def _stored(place: int, end: int, message_id: str, payload: str) -> dict[str, Any]:
+def _stored(place: int, end: int, one: tuple[str, str]) -> dict[str, Any]:
     return {
         "topic": "on",
         "partition": 0,
         "offset": place,
-        "message_id": message_id,
-        "payload_hash": payload,
+        "message_id": one[0],
+        "payload_hash": one[1],
         "record_timestamp": _at(place),
         "transaction_state": "none",
         "is_control": False,
         "log_start_offset": 0,
         "last_stable_offset": end,
         "end_offset": end,
-        "observed_at": _TAKEN,
+        "observed_at": _READ_AT,
         "cleanup_policy": "delete",
     }
 
@@ -158,9 +163,5 @@ def _effect(place: int, hop: Hop) -> dict[str, Any]:
     return row | ({"topic": "on", "partition": 0, "offset": hop.takes[place]} if hop.takes else {})
 
 
-def _at(number: int) -> str:
-    return f"2026-11-20T10:30:0{number}Z"
-
-
-def _write(file: Path, rows: Sequence[dict[str, Any]]) -> None:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+def _at(number: int) -> datetime:
+    return TEN + timedelta(minutes=30, seconds=number)

@@ -156,6 +156,29 @@ class Case:
         return f"{self.file}: {self.name}"
 
 
+@dataclass(frozen=True)
+class Said:
+    """A history whose ledgers are complete as far as the contract says."""
+
+    contract: Contract
+    rows: Mapping[Ledger, list[dict[str, Any]]]
+    window: Window
+    read_at: datetime
+
+    @property
+    def coverage(self) -> Mapping[Ledger, OracleCoverage]:
+        """How far each ledger is complete."""
+        return {
+            ledger: said_coverage(self.contract, ledger, rows, window=self.window, read_at=self.read_at)
+            for ledger, rows in self.rows.items()
+        }
+
+    @property
+    def present(self) -> Mapping[Ledger, frozenset[str]]:
+        """The columns that each ledger has."""
+        return {ledger: columns_of(rows) for ledger, rows in self.rows.items()}
+
+
 def load_cases(folder: Path = CASES) -> list[Case]:
     """Return every case of every file, in the order of file names."""
     return [

@@ -2,67 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
-
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from tests.engine.test_recordings import EXAMPLES
 
-from tieout.contracts import load_contract
-from tieout.engine.judging import task
-from tieout.engine.judging.cutting import BUCKET, SLOTS, Cut, Tie, cut
-from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.scope import Scope
-from tieout.engine.staging import break_lines
-from tieout.model import Window
-
-NOW = datetime(2027, 1, 1, tzinfo=UTC)
-FEW_ROWS = 20_000_000
-"""So many bytes are said to be a row's that a few hundred rows fill a bucket."""
-
-
-@pytest.fixture
-def cuts(monkeypatch: pytest.MonkeyPatch) -> list[Cut | None]:
-    """How windows were cut, as they are judged."""
-    found: list[Cut | None] = []
-
-    def noted(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | None:
-        found.append(cut(scope, given, most_rows))
-        return found[-1]
-
-    monkeypatch.setattr(task, "cut", noted)
-    return found
-
-
-def _judged(spark: SparkSession, example: str) -> Reconciliation:
-    truth: dict[str, Any] = json.loads((EXAMPLES / example / "truth.json").read_text())
-    start, end = (datetime.fromisoformat(truth["window"][bound]) for bound in ("start", "end"))
-    judged = load_contract(EXAMPLES / example / "contract.yml")
-    return reconcile(spark, judged, Window(start, end), run_id="recording", now=NOW)
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("example", "is_cut"),
-    [("commit_before_process", True), ("retry_without_idempotence", True), ("clean_transactional", False)],
-)
-def test_several_buckets_give_the_bytes_of_one(
-    example: str, is_cut: bool, spark: SparkSession, cuts: list[Cut | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Statement and breaks, with their ids and rows; transactions over all partitions hold a recording together."""
-    one = _judged(spark, example)
-    assert cuts == []
-
-    monkeypatch.setattr(task, "BYTES_OF_ROW", FEW_ROWS)
-    several = _judged(spark, example)
-
-    assert any(found is not None for found in cuts) == is_cut
-    assert several.statement == one.statement
-    assert [*break_lines(several.breaks)] == [*break_lines(one.breaks)]
+from tieout.engine.judging.cutting import BUCKET, SLOTS, Cut, Tie
 
 
 def _placed(spark: SparkSession, rows: list[tuple[str | None, int | None, str | None]]) -> DataFrame:

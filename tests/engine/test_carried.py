@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.chains import Hop, judged, origins
+from tests.engine.chains import WINDOW, Hop, histories_of, judged, origins, statement_of, write_evidence
 from tests.store.examples import query, store_named
 
+from tieout.engine.reconciling import reconcile
+from tieout.engine.staging import break_lines
 from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.store import Store
 
@@ -107,12 +110,12 @@ _APART: list[tuple[str, list[Hop], str, str]] = [
     ("hops", "name", "words"), [one[1:] for one in _CARRIED], ids=[one[0] for one in _CARRIED]
 )
 def test_what_is_carried_on_is_one_incident(
-    spark: SparkSession, postgres_url: str, tmp_path: Path, hops: list[Hop], name: str, words: str
+    postgres_url: str, hops: list[Hop], name: str, words: str
 ) -> None:
     """Each hop's statement has it, and alerts tell of it once."""
     with store_named(postgres_url, "carried") as url:
         store = Store(url)
-        reported = judged(spark, store, tmp_path, hops)
+        reported = judged(store, hops)
         enqueue_incident_alerts(store)
 
         for statement in reported[1:]:
@@ -128,12 +131,12 @@ def test_what_is_carried_on_is_one_incident(
     ("hops", "name", "words"), [one[1:] for one in _APART], ids=[one[0] for one in _APART]
 )
 def test_what_is_not_shown_to_be_carried_on_stays_apart(
-    spark: SparkSession, postgres_url: str, tmp_path: Path, hops: list[Hop], name: str, words: str
+    postgres_url: str, hops: list[Hop], name: str, words: str
 ) -> None:
     """It is told at the later hop as well, with the reason."""
     with store_named(postgres_url, "apart") as url:
         store = Store(url)
-        statement = judged(spark, store, tmp_path, hops)[-1]
+        statement = judged(store, hops)[-1]
         enqueue_incident_alerts(store)
 
         origin = origins(store, statement)[name]
@@ -142,3 +145,17 @@ def test_what_is_not_shown_to_be_carried_on_stays_apart(
         reported = [row for row in rows if row["pipeline"] == statement["pipeline"]]
         assert len(reported) == 1
         assert f"Chain: {words}" in reported[0]["payload"]["text"]
+
+
+def test_what_is_said_of_a_hop_is_what_a_run_says_of_its_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Statement and breaks, all but how each ledger was read; so the other tests need no Spark."""
+    last = Hop((A, OTHER, OTHER, Z, ("x", "X")), takes=(0, 1, 2, 3, 4))
+    for history in histories_of([Hop(TWICE), Hop(TWICE, of_topic=True), last]):
+        contract = write_evidence(history, tmp_path)
+        found = reconcile(spark, contract, WINDOW, run_id="r", now=datetime.now(UTC))
+
+        statement, breaks = statement_of(history)
+
+        own = dict.fromkeys(("run_id", "generated_at", "coverage"))
+        assert found.statement | own == statement | own
+        assert [*break_lines(found.breaks)] == breaks != []

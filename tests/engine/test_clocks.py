@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.histories import START, WINDOW
+from tests.engine.chains import write_evidence
+from tests.engine.histories import START, WINDOW, Said
+from tests.judging.kernel import kernel_statement
 
 from tieout.contracts import load_contract
 from tieout.engine.reconciling import reconcile
+from tieout.model import Ledger
 
 CONTRACT = """
 version: 1
@@ -24,28 +26,28 @@ grace: 15m
 ledgers:
   produced:
     source: {{kind: files, format: jsonl, path: sent.jsonl}}
-    columns: {{message_id: id, attempted_at: at, outcome: "'acked'"}}
     coverage: declared
   delivered:
     source: {{kind: files, format: jsonl, path: out.jsonl}}
-    columns: {{message_id: id, processed_at: at, outcome: "'ok'"}}
     coverage: {coverage}
 """
 OWN_TIMES = "{complete_until: max(processed_at)}"
 
 
-def _statement(
-    spark: SparkSession, folder: Path, seen_after: timedelta, *, seen: range, coverage: str = "declared"
-) -> dict[str, Any]:
-    """Return the statement of ten sends, a minute apart, some of which have effects so long after them."""
+def _history(folder: Path, seen_after: timedelta, *, seen: range, coverage: str = "declared") -> Said:
+    """Return ten sends, a minute apart, some of which have effects so long after them."""
     at = [START + timedelta(minutes=n) for n in range(10)]
-    sent = [{"id": f"m{n}", "at": f"{at[n]:%Y-%m-%dT%H:%M:%SZ}"} for n in range(10)]
-    out = [{"id": f"m{n}", "at": f"{at[n] + seen_after:%Y-%m-%d %H:%M:%S}"} for n in seen]
-    for name, rows in (("sent", sent), ("out", out)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = {
+        Ledger.PRODUCED: [
+            {"message_id": f"m{n}", "attempted_at": at[n], "outcome": "acked"} for n in range(10)
+        ],
+        Ledger.DELIVERED: [
+            {"message_id": f"m{n}", "processed_at": at[n] + seen_after, "outcome": "ok"} for n in seen
+        ],
+    }
     (folder / "contract.yml").write_text(CONTRACT.format(coverage=coverage))
     contract = load_contract(folder / "contract.yml")
-    return reconcile(spark, contract, WINDOW, run_id="r", now=datetime(2026, 12, 1, tzinfo=UTC)).statement
+    return Said(contract, rows, WINDOW, datetime(2026, 12, 1, tzinfo=UTC))
 
 
 def _notes(statement: dict[str, Any]) -> str:
@@ -61,11 +63,9 @@ def _notes(statement: dict[str, Any]) -> str:
         (timedelta(seconds=-40), "40 s in the median"),
     ],
 )
-def test_effects_before_their_sends_tell_of_the_clock(
-    spark: SparkSession, tmp_path: Path, away: timedelta, expected: str
-) -> None:
+def test_effects_before_their_sends_tell_of_the_clock(tmp_path: Path, away: timedelta, expected: str) -> None:
     """How far they lie is said, and whether that looks like a time zone: within the sends' coverage and before it."""
-    statement = _statement(spark, tmp_path, away, seen=range(10))
+    statement = kernel_statement(_history(tmp_path, away, seen=range(10)))
 
     assert statement["verdict"] == "UNKNOWN"
     assert statement["classes"].get("LOST") is None
@@ -73,9 +73,9 @@ def test_effects_before_their_sends_tell_of_the_clock(
     assert ("time zone" in _notes(statement)) == ("time zone" in expected)
 
 
-def test_two_effects_before_their_sends_tell_of_no_clock(spark: SparkSession, tmp_path: Path) -> None:
+def test_two_effects_before_their_sends_tell_of_no_clock(tmp_path: Path) -> None:
     """Two may be a mistake of another kind; that nobody can vouch for them is said all the same."""
-    statement = _statement(spark, tmp_path, timedelta(hours=-1), seen=range(2))
+    statement = kernel_statement(_history(tmp_path, timedelta(hours=-1), seen=range(2)))
 
     assert statement["classes"]["UNVERIFIABLE"] == 2
     assert _notes(statement) == ""
@@ -93,8 +93,11 @@ def test_two_effects_before_their_sends_tell_of_no_clock(spark: SparkSession, tm
 def test_a_clock_that_is_ahead_makes_losses_look_too_old(
     spark: SparkSession, tmp_path: Path, away: timedelta, coverage: str, verdict: str, *, has_note: bool
 ) -> None:
-    """If the output's own times say how far it is complete: they say so too early."""
-    statement = _statement(spark, tmp_path, away, seen=range(9), coverage=coverage)
+    """If the output's own times say how far it is complete, as the reading tells: they say so too early."""
+    history = _history(tmp_path, away, seen=range(9), coverage=coverage)
+    contract = write_evidence(history, tmp_path)
+
+    statement = reconcile(spark, contract, WINDOW, run_id="r", now=history.read_at).statement
 
     assert statement["classes"]["LOST"] == 1
     assert statement["verdict"] == verdict

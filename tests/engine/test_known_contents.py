@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.histories import load_case
-from tests.engine.judging import NOW, engine_statements, scope_of
+from tests.engine.judging import engine_statements, scope_of
+from tests.judging import kernel
 
 from tieout.engine.prematch.fingerprint import LedgerRows, compared_columns, hashed
-from tieout.engine.reconciling import reconciled
 from tieout.engine.statement.coverage import limits_of
 from tieout.model import Ledger
 
@@ -24,57 +24,46 @@ def _case(produced: list[dict[str, Any]], delivered: list[dict[str, Any]], **mor
     return load_case("f", written)
 
 
-@pytest.mark.parametrize(
-    ("produced", "delivered", "classes"),
-    [
-        ({}, {"hash": None, "content": LACKS}, {"UNVERIFIABLE": 1}),
-        ({"hash": None, "content": LACKS}, {}, {"UNVERIFIABLE": 1}),
-        ({"hash": None}, {"hash": None, "content": LACKS}, {"UNVERIFIABLE": 1}),
-        ({"hash": None, "content": "unknown"}, {"hash": None, "content": LACKS}, {"DELIVERED": 1}),
-        ({"hash": None, "content": LACKS}, {"hash": None, "content": LACKS}, {"DELIVERED": 1}),
-        ({"key": "k"}, {"key": None, "hash": None, "content": LACKS}, {"CORRUPTED_KEY": 1}),
-    ],
-    ids=[
-        "the output's",
-        "the send's",
-        "beside nothing",
-        "beside what is unknown",
-        "both",
-        "and another differs",
-    ],
-)
-def test_what_a_file_lacks_is_unverifiable_against_what_the_other_side_knows(
-    spark: SparkSession, produced: dict[str, Any], delivered: dict[str, Any], classes: dict[str, int]
-) -> None:
+_LACKING: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({}, {"hash": None, "content": LACKS}, "UNVERIFIABLE", "UNKNOWN"),
+    ({"hash": None, "content": LACKS}, {}, "UNVERIFIABLE", "UNKNOWN"),
+    ({"hash": None}, {"hash": None, "content": LACKS}, "UNVERIFIABLE", "UNKNOWN"),
+    ({"hash": None, "content": "unknown"}, {"hash": None, "content": LACKS}, "DELIVERED", "KEPT"),
+    ({"hash": None, "content": LACKS}, {"hash": None, "content": LACKS}, "DELIVERED", "KEPT"),
+    ({"key": "k"}, {"key": None, "hash": None, "content": LACKS}, "CORRUPTED_KEY", "BROKEN"),
+]
+"""What is shown of a send and of its effect: the output's file lacks it, the send's, beside nothing, beside what is
+unknown, both lack it, and another column differs."""
+
+
+def test_what_a_file_lacks_is_unverifiable_against_what_the_other_side_knows(spark: SparkSession) -> None:
     """Also where that is that there is nothing; other columns of the row are judged all the same."""
-    case = _case([{"id": "a", "at": "1m", "pos": "0/0", **produced}], [{"id": "a", "at": "2m", **delivered}])
+    cases = [
+        _case([{"id": "a", "at": "1m", "pos": "0/0", **produced}], [{"id": "a", "at": "2m", **delivered}])
+        for produced, delivered, _, _ in _LACKING
+    ]
 
-    [statement] = engine_statements(spark, [case])
+    found = [(one["classes"], one["verdict"]) for one in engine_statements(spark, cases)]
 
-    assert statement["classes"] == classes
-    assert statement["verdict"] == {"UNVERIFIABLE": "UNKNOWN", "DELIVERED": "KEPT"}.get(
-        next(iter(classes)), "BROKEN"
-    )
+    assert found == [({name: 1}, verdict) for _, _, name, verdict in _LACKING]
 
 
 @pytest.mark.parametrize(
     ("sent", "came", "verdict"),
     [("empty", None, "UNKNOWN"), (None, "empty", "UNKNOWN"), ("other", None, "BROKEN"), (None, None, "KEPT")],
 )
-def test_an_empty_field_of_csv_may_be_an_empty_text(
-    spark: SparkSession, sent: str | None, came: str | None, verdict: str
-) -> None:
+def test_an_empty_field_of_csv_may_be_an_empty_text(sent: str | None, came: str | None, verdict: str) -> None:
     """Against the hash of an empty text nobody can tell; any other hash is not that of an empty field."""
     case = _case(
         [{"id": "a", "at": "1m", "pos": "0/0", "hash": sent}], [{"id": "a", "at": "2m", "hash": came}]
     )
-    scope = scope_of(spark, case, case.rows, case.present)
+    scope = kernel.scope_of(case, case.rows, case.present)
     csv = Ledger.DELIVERED if came is None else Ledger.PRODUCED
     evidence = {**scope.evidence, csv: replace(scope.evidence[csv], empty={"payload_hash": "empty"})}
 
-    found = reconciled(replace(scope, evidence=evidence), run_id="r", now=NOW)
+    found = kernel.scope_statement(replace(scope, evidence=evidence), case.rows)
 
-    assert found.statement["verdict"] == verdict
+    assert found["verdict"] == verdict
 
 
 def test_the_first_level_leaves_what_a_file_lacks_to_the_rules(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -54,10 +55,11 @@ def _walked(known: Known, forced: set[tuple[Place, int | None]]) -> set[tuple[An
     return found
 
 
-def _drawn(rng: Random) -> Known:
+def _drawn(rng: Random, times: int) -> Known:
     """Positions with gaps of all sizes up to several spans, at both ends of spans, some below 0 or without offset."""
     known: Known = {}
-    for place in (("a", 0), ("a", 1), (None, 0)):
+    places = [[(f"a{time}", 0), (f"a{time}", 1), (None, time)] for time in range(times)]
+    for place in chain.from_iterable(places):
         offset, marks = rng.choice((-40, 0, 1, 31, 32, 2**40 - 3)), {}
         for _ in range(rng.randint(1, 60)):
             marks[offset] = rng.random() < 0.8
@@ -68,25 +70,23 @@ def _drawn(rng: Random) -> Known:
 
 def test_neighbours_of_unclean_positions_remain(spark: SparkSession) -> None:
     """Within a span, across spans, over gaps, in every partition for itself; and position 0 where there is one."""
-    rng = Random(11)  # noqa: S311 - repeatable, not secret
-    for _ in range(12):
-        known = _drawn(rng)
-        assert _found(spark, known, None) == _walked(known, set())
+    known = _drawn(Random(11), 12)  # noqa: S311 - repeatable, not secret
+    assert _found(spark, known, None) == _walked(known, set())
 
 
 def test_forced_positions_are_unclean_where_they_exist(spark: SparkSession) -> None:
     """A forced position that no row is at changes nothing, and is no neighbour."""
     rng = Random(12)  # noqa: S311 - repeatable, not secret
-    for _ in range(6):
-        known = _drawn(rng)
-        present = [(place, offset) for place, marks in known.items() for offset in marks]
-        absent = {(("a", 0), 5_000_000), (("b", 0), 3), (("a", 1), 30)} - set(present)
-        forced = set(rng.sample(present, min(5, len(present)))) | absent
-        assert _found(spark, known, forced) == _walked(known, forced)
+    known = _drawn(rng, 6)
+    present = [(place, offset) for place, marks in known.items() for offset in marks]
+    absent = {(("a0", 0), 5_000_000), (("b", 0), 3), (("a0", 1), 30), (("a1", 1), 30)} - set(present)
+    forced = set(rng.sample(present, min(30, len(present)))) | absent
+    assert _found(spark, known, forced) == _walked(known, forced)
 
 
 def test_a_full_span_is_read_from_both_sides(spark: SparkSession) -> None:
     """Every bit of two spans is set, and only the last of the one and the first of the other are unclean."""
-    for unclean in (31, 32, 0, 63):
-        known: Known = {("a", 0): {offset: offset != unclean for offset in range(64)}}
-        assert _found(spark, known, None) == _walked(known, set())
+    known: Known = {
+        ("a", unclean): {offset: offset != unclean for offset in range(64)} for unclean in (31, 32, 0, 63)
+    }
+    assert _found(spark, known, None) == _walked(known, set())

@@ -59,22 +59,26 @@ def test_every_group_that_does_not_rise_is_in_doubt(spark: SparkSession) -> None
     )
 
 
-@pytest.mark.parametrize("swapped", [None, 499, 600], ids=str)
-def test_rows_that_lie_in_order_are_in_no_doubt(spark: SparkSession, swapped: int | None) -> None:
-    """However the rows of two groups are cut into tasks; two values that changed places are one group's doubt."""
-    rows = [(name, offset, 7 * offset) for offset in range(2_000) for name in ("a", "b")]
-    if swapped is not None:
-        lower, upper = (next(row for row in rows if row[:2] == ("b", swapped + more)) for more in (0, 1))
-        rows[rows.index(lower)], rows[rows.index(upper)] = (*lower[:2], upper[2]), (*upper[:2], lower[2])
+def test_rows_that_lie_in_order_are_in_no_doubt(spark: SparkSession) -> None:
+    """However the rows of groups are cut into tasks; two values that changed places are their group's doubt.
+
+    They do so where one part ends and the next begins, and within a part.
+    """
+    rows = [(name, offset, 7 * offset) for offset in range(2_000) for name in "abcd"]
+    for name, offset in (("c", 499), ("d", 600)):
+        lower, upper = (rows.index((name, at, 7 * at)) for at in (offset, offset + 1))
+        rows[lower], rows[upper] = (name, offset, 7 * (offset + 1)), (name, offset + 1, 7 * offset)
     parts = [
-        spark.createDataFrame(rows[start : start + 500], SCHEMA).coalesce(1) for start in range(0, 4_000, 500)
+        spark.createDataFrame(rows[start : start + 1_000], SCHEMA).coalesce(1)
+        for start in range(0, 8_000, 1_000)
     ]
     first, *others = [parts[place] for place in (3, 0, 7, 1, 2, 6, 5, 4)]
     for part in others:
         first = first.unionByName(part)
 
     for tasks in (8, 2):
-        assert _doubted(first.coalesce(tasks)) == (set() if swapped is None else {"b"})
+        assert _doubted(first.coalesce(tasks)) == {"c", "d"}
+    assert _in_doubt(first.filter("name < 'c'"), [ORDER]).isEmpty()
 
 
 def test_each_order_is_looked_at(spark: SparkSession) -> None:

@@ -1,4 +1,7 @@
-"""The engine on the recordings of examples/: verdict, sums and every break are those that the recorder knew."""
+"""The engine on the recordings of examples/: verdict, sums and every break are those that the recorder knew.
+
+Some are judged in several buckets as well: windows that do not fit one task are cut by Spark.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from tieout.contracts import load_contract
+from tieout.engine.judging import task
+from tieout.engine.judging.cutting import Cut, cut
 from tieout.engine.reconciling import Reconciliation, reconcile
+from tieout.engine.scope import Scope
+from tieout.engine.staging import break_lines
 from tieout.model import Window
 from tieout.verdicts import judge
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+FEW_ROWS = 20_000_000
+"""So many bytes are said to be a row's that a few hundred rows fill a bucket."""
+CUT = {"commit_before_process": True, "retry_without_idempotence": True, "clean_transactional": False}
+"""Whether a recording is cut into buckets; transactions over all partitions hold one together."""
 ABSTAINING: frozenset[str] = frozenset()
 """Classes for whose cause the evidence leaves more than one open: `unknown` is right, another cause is not."""
 
@@ -84,6 +96,19 @@ def _place(row: Mapping[str, Any]) -> tuple[object, ...]:
     return row["class"], named, row["topic"], row["partition"], row["offset"]
 
 
+@pytest.fixture
+def cuts(monkeypatch: pytest.MonkeyPatch) -> list[Cut | None]:
+    """How windows were cut, as they are judged."""
+    found: list[Cut | None] = []
+
+    def noted(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | None:
+        found.append(cut(scope, given, most_rows))
+        return found[-1]
+
+    monkeypatch.setattr(task, "cut", noted)
+    return found
+
+
 def test_the_recordings_are_there() -> None:
     """There is something to compare: seven judgements of five recordings."""
     assert len({example for example, _, _ in EXPECTATIONS}) == 5
@@ -93,16 +118,25 @@ def test_the_recordings_are_there() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("example", "stage", "contract"), EXPECTATIONS)
 def test_every_message_is_judged_as_the_recorder_knew(
-    example: str, stage: int, contract: str, spark: SparkSession, tmp_path: Path
+    example: str,
+    stage: int,
+    contract: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    cuts: list[Cut | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Verdict, sums, classes, flags and each break with its place, locus and cause agree; nothing is left over."""
+    """Verdict, sums, classes, flags and each break with its place, locus and cause agree; nothing is left over.
+
+    Several buckets give the bytes of one: statement and breaks, with their ids and rows.
+    """
     copy, truth = _at_stage(example, stage, tmp_path)
     expected = truth["stages"][stage]["contracts"][contract]
     start, end = (datetime.fromisoformat(truth["window"][bound]) for bound in ("start", "end"))
     window = Window(start, end)
     judged = load_contract(copy / contract)
 
-    found = reconcile(spark, judged, window, run_id="recording", now=datetime.now(UTC))
+    found = reconcile(spark, judged, window, run_id="recording", now=NOW)
 
     assert judge(judged, found.statement).verdict == expected["verdict"]
     assert found.statement["classes"] == expected["classes"]
@@ -111,6 +145,16 @@ def test_every_message_is_judged_as_the_recorder_knew(
     assert {name: sums[name] for name in expected["counts"]} == expected["counts"]
     assert sums["unexplained"] == 0
     _assert_same_breaks(found, expected["breaks"])
+    assert cuts == []
+    if example not in CUT or contract != "contract.yml":
+        return
+
+    monkeypatch.setattr(task, "BYTES_OF_ROW", FEW_ROWS)
+    several = reconcile(spark, judged, window, run_id="recording", now=NOW)
+
+    assert any(one is not None for one in cuts) == CUT[example]
+    assert several.statement == found.statement
+    assert [*break_lines(several.breaks)] == [*break_lines(found.breaks)]
 
 
 def _assert_same_breaks(found: Reconciliation, expected: list[dict[str, Any]]) -> None:

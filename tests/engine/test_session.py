@@ -127,35 +127,93 @@ def test_much_evidence_stays_spread_out(spark: SparkSession, partitions: str) ->
         assert materialised(spark.range(9).repartition(3)).rdd.getNumPartitions() == 3
 
 
-STACKED: Final = """
+LOCAL: Final = """
+import json, os, sys
+import pyarrow as pa
 from pyspark.sql import Window, functions as F
-from tieout.engine.session import local_session
+from tieout.engine.judging.warming import warm_up
+from tieout.engine.session import local_session, stop
 
-spark = local_session("lines")
+def found(batches):
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"has_kernel": ["tieout.engine.judging.task" in sys.modules]})
+
+def has_kernel(spark):
+    return spark.range(1, numPartitions=1).mapInArrow(found, "has_kernel boolean").collect()[0].has_kernel
+
+spark = local_session("told")
+told = {
+    "has_kernel": [has_kernel(spark)],
+    "java": str(spark.sparkContext._jvm.System.getenv()),
+    "workers": spark.sparkContext.parallelize([0], 1).map(lambda _: dict(os.environ)).collect(),
+    "command": os.environ["AIRFLOW_CONN_WAREHOUSE"],
+}
 in_line = Window.partitionBy("place").orderBy("id")
 wide = F.repeat(F.md5(F.col("id").cast("string")), 8).alias("wide")
 rows = spark.range(600_000).select("id", F.lit(0).alias("place"), wide)
-told = rows.withColumn("before", F.lag("wide").over(in_line))
+lagged = rows.withColumn("before", F.lag("wide").over(in_line))
 begun = F.when(F.col("before") < F.col("wide"), F.col("id"))
 run = F.last(begun, ignorenulls=True).over(in_line)
-print("rows:", told.withColumn("run", run).localCheckpoint().count())
+told["rows"] = lagged.withColumn("run", run).localCheckpoint().count()
+stop(spark)
+spark = local_session("told again")
+warm_up(spark).join()
+told["has_kernel"].append(has_kernel(spark))
+stop(spark)
+print("told:" + json.dumps(told))
 """
-"""Lines up more than the heap holds, then once more by what that tells, and keeps it."""
+"""Starts two sessions of a command, one after the other, and prints what the tests below want to know of them.
+
+In between it lines up more than the heap holds, then once more by what that tells, and keeps it.
+"""
+SECRETS: Final = ("AIRFLOW_CONN_WAREHOUSE", "AIRFLOW__CORE__FERNET_KEY", "TIEOUT_DATABASE_URL", "PGPASSWORD")
 
 
-def test_lines_longer_than_the_memory_are_lined_up_twice() -> None:
-    """What one window function holds is not all there is for the next."""
-    ran = subprocess.run(
-        [sys.executable, "-c", STACKED],
-        env=os.environ | {"SPARK_DRIVER_MEMORY": "512m", "SPARK_LOCAL_IP": "127.0.0.1"},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=200,
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    """What the sessions of a command with secrets and a small heap tell: each is a start of Java, so all in one."""
+    small = {"SPARK_DRIVER_MEMORY": "512m", "SPARK_LOCAL_IP": "127.0.0.1"}
+    secrets = dict.fromkeys(SECRETS, "guarded")
+    return _told(
+        subprocess.run(
+            [sys.executable, "-c", LOCAL],
+            env=os.environ | small | secrets,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=500,
+        )
     )
 
-    assert ran.returncode == 0, ran.stderr[-2_000:]
-    assert "rows: 600000" in ran.stdout
+
+def _told(ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """Return what a process printed after `told:`."""
+    assert ended.returncode == 0, ended.stderr[-2_000:]
+    lines = [line for line in ended.stdout.splitlines() if line.startswith("told:")]
+    found: dict[str, Any] = json.loads(lines[-1].removeprefix("told:"))
+    return found
+
+
+@pytest.mark.timeout(600)
+def test_lines_longer_than_the_memory_are_lined_up_twice(told: dict[str, Any]) -> None:
+    """What one window function holds is not all there is for the next."""
+    assert told["rows"] == 600_000
+
+
+@pytest.mark.timeout(600)
+def test_java_and_workers_of_a_command_see_no_secret_of_it(told: dict[str, Any]) -> None:
+    """On this machine executors are in the Java process that the command starts, Python's workers its children."""
+    assert told["command"] == "guarded"
+    assert "SPARK_" in told["java"]
+    assert "PATH" in told["workers"][0]
+    assert "guarded" not in told["java"]
+    assert "guarded" not in json.dumps(told["workers"])
+
+
+@pytest.mark.timeout(600)
+def test_python_beside_an_executor_has_imported_what_judges_before_it_is_asked(told: dict[str, Any]) -> None:
+    """The same process takes the next task; and a second session starts after the first was stopped."""
+    assert told["has_kernel"] == [False, True]
 
 
 PORTS: Final = '''
@@ -196,8 +254,7 @@ spark.stop()
 """Starts the session of a submitted job, and prints its settings and the addresses that its processes listen on."""
 
 
-@pytest.mark.parametrize("master", ["local[2,1]", "local"])
-def test_a_job_on_this_machine_listens_on_its_loopback(tmp_path: Path, master: str) -> None:
+def test_a_job_on_this_machine_listens_on_its_loopback(tmp_path: Path) -> None:
     """Also one that spark-submit started, and whatever address the machine's name has."""
     (tmp_path / "ports.py").write_text(PORTS)
     programs = Path(sys.executable).parent
@@ -210,7 +267,7 @@ def test_a_job_on_this_machine_listens_on_its_loopback(tmp_path: Path, master: s
         [
             programs / "spark-submit",
             "--master",
-            master,
+            "local[2,1]",
             "--conf",
             "spark.ui.enabled=false",
             tmp_path / "ports.py",
@@ -222,15 +279,17 @@ def test_a_job_on_this_machine_listens_on_its_loopback(tmp_path: Path, master: s
         timeout=280,
     )
 
-    assert ran.returncode == 0, ran.stderr[-2_000:]
-    reported = json.loads(
-        next(line for line in ran.stdout.splitlines() if line.startswith("told:")).removeprefix("told:")
-    )
+    reported = _told(ran)
     assert reported["listening"], "the driver listens for its executors"
     assert {
         ipaddress.ip_address(one).is_loopback or one == "::ffff:127.0.0.1" for one in reported["listening"]
     } == {True}
     assert (reported["spark.driver.host"], reported["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
+    for master in ("local", "local[*]"):
+        assert guarded_ports({"spark.master": master}, secret=None) == guarded_ports(
+            {"spark.master": "local[2,1]"},
+            secret="word",  # noqa: S106 - of nothing
+        )
 
 
 def test_elsewhere_who_connects_must_know_a_secret() -> None:
@@ -248,66 +307,3 @@ def test_a_cluster_without_a_secret_is_refused() -> None:
     """The error names the variable and what the cluster's own processes need."""
     with pytest.raises(UsageError, match=r"_SPARK_AUTH_SECRET.*SPARK_DAEMON_JAVA_OPTS"):
         guarded_ports({"spark.master": "spark://cluster:7077"}, secret=None)
-
-
-ENVIRONMENTS: Final = """
-import os, sys
-from tieout.engine.session import local_session
-
-spark = local_session("environments")
-print(spark.sparkContext._jvm.System.getenv())
-print(spark.sparkContext.parallelize([0], 1).map(lambda _: dict(os.environ)).collect())
-print("of the command", os.environ["AIRFLOW_CONN_WAREHOUSE"] == sys.argv[1])
-spark.stop()
-"""
-
-
-def test_java_and_workers_of_a_command_see_no_secret_of_it() -> None:
-    """On this machine executors are in the Java process that the command starts, Python's workers its children."""
-    secrets = dict.fromkeys(
-        ("AIRFLOW_CONN_WAREHOUSE", "AIRFLOW__CORE__FERNET_KEY", "TIEOUT_DATABASE_URL", "PGPASSWORD"),
-        "guarded",
-    )
-
-    ended = subprocess.run(
-        [sys.executable, "-c", ENVIRONMENTS, "guarded"],
-        env={**os.environ, **secrets},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert ended.returncode == 0, ended.stderr
-    assert "guarded" not in ended.stdout
-    assert "SPARK_" in ended.stdout
-    assert ended.stdout.splitlines()[-1] == "of the command True"
-
-
-WARMED: Final = """
-import sys
-import pyarrow as pa
-from tieout.engine.judging.warming import warm_up
-from tieout.engine.session import local_session, stop
-
-def found(batches):
-    for batch in batches:
-        yield pa.RecordBatch.from_pydict({"has_kernel": ["tieout.engine.judging.task" in sys.modules]})
-
-for is_warm in (False, True):
-    spark = local_session("warming")
-    if is_warm:
-        warm_up(spark).join()
-    told = spark.range(1, numPartitions=1).mapInArrow(found, "has_kernel boolean").collect()
-    print("has kernel", told[0].has_kernel)
-    stop(spark)
-"""
-
-
-def test_python_beside_an_executor_has_imported_what_judges_before_it_is_asked() -> None:
-    """The same process takes the next task; and a second session starts after the first was stopped."""
-    ended = subprocess.run(
-        [sys.executable, "-c", WARMED], capture_output=True, text=True, check=False, timeout=280
-    )
-
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines() == ["has kernel False", "has kernel True"]

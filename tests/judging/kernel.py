@@ -27,6 +27,7 @@ from tests.engine.marking import (
 )
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.judging.breaks import BREAK_COLUMNS, ORDER
 from tieout.engine.judging.bucket import Limits, Program, appended, connected, prepared, program, run
 from tieout.engine.judging.terms import naive, terms_of
 from tieout.engine.ledger import SCHEMAS
@@ -55,9 +56,37 @@ LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
 
 def kernel_statement(history: History, limits: Limits = LIMITS, steps: Program = PROGRAM) -> dict[str, Any]:
     """Return the statement of one history, with its `breaks` as they stand in `breaks.jsonl`."""
-    scope = scope_of(history, history.rows, history.present)
-    tables, breaks = judged(scope, history.rows, limits, steps)
+    return scope_statement(scope_of(history, history.rows, history.present), history.rows, limits, steps)
+
+
+def scope_statement(
+    scope: Scope,
+    rows: Mapping[Ledger, list[dict[str, Any]]],
+    limits: Limits = LIMITS,
+    steps: Program = PROGRAM,
+) -> dict[str, Any]:
+    """Return the statement of these rows under a scope of `scope_of`."""
+    tables, breaks = judged(scope, rows, limits, steps)
     return _statement(scope, tables, breaks)
+
+
+def kernel_lines(history: History) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the statement of one history, and its breaks as lines of `breaks.jsonl`, in their order."""
+    statement = kernel_statement(history)
+    breaks = sorted(
+        statement.pop("breaks"), key=lambda row: [(row[name] is not None, row[name]) for name in ORDER]
+    )
+    return statement, [
+        {name: row[name] for name in BREAK_COLUMNS} | {"evidence": _without_nulls(row["evidence"])}
+        for row in breaks
+    ]
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return a value without the keys whose values are null, however deep they lie."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 def kernel_statements(
