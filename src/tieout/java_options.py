@@ -11,8 +11,13 @@ from tieout.model import SMALL_BYTES
 
 QUICK_BYTES: Final = 8 * SMALL_BYTES
 """Up to so much evidence, Java's optimising compiler costs a run more processor time than its code saves."""
-QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
-"""The option for Java's quick compiler (C1) alone."""
+QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
+"""The options for Java's quick compiler (C1) alone, and for a cache of its code that Spark's does not fill.
+
+By default the cache has 48 MB then: many windows fill it, and Java sweeps it and compiles again and again.
+"""
+_METASPACE: Final = "-XX:MetaspaceSize=256m"
+"""So much memory Spark's classes take; by default they cause a full collection at 21 MB and at each step from there."""
 
 
 def suits_quick_compiler(evidence_bytes: int | None) -> bool:
@@ -28,4 +33,5 @@ def java_options_for(evidence_bytes: int | None) -> str:
     """
     is_small = evidence_bytes is not None and evidence_bytes <= SMALL_BYTES
     collector = "-XX:+UseSerialGC" if is_small else "-XX:+UseParallelGC"
-    return f"{collector} {QUICK_COMPILER}" if suits_quick_compiler(evidence_bytes) else collector
+    options = f"{collector} {_METASPACE}"
+    return f"{options} {QUICK_COMPILER}" if suits_quick_compiler(evidence_bytes) else options
