@@ -15,7 +15,7 @@ from tests.oracle.random_histories import families
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "j")
 FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "20"))
-SIZE = int(os.environ.get("TIEOUT_RANDOM_SIZE", "300"))
+SIZE = int(os.environ.get("TIEOUT_RANDOM_SIZE", "100"))
 OPEN: Final = {
     "two identities claim a position": (
         "0/164 4/243 9/217 15/154 16/60 16/201 17/113 19/250 23/130 25/293 29/276 38/197 41/117 41/237 42/12 58/100 "
