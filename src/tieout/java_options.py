@@ -16,7 +16,7 @@ QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 
 By default the cache has 48 MB then: many windows fill it, and Java sweeps it and compiles again and again.
 """
-_METASPACE: Final = "-XX:MetaspaceSize=256m"
+METASPACE: Final = "-XX:MetaspaceSize=256m"
 """So much memory Spark's classes take; by default they cause a full collection at 21 MB and at each step from there."""
 
 
@@ -33,5 +33,5 @@ def java_options_for(evidence_bytes: int | None) -> str:
     """
     is_small = evidence_bytes is not None and evidence_bytes <= SMALL_BYTES
     collector = "-XX:+UseSerialGC" if is_small else "-XX:+UseParallelGC"
-    options = f"{collector} {_METASPACE}"
+    options = f"{collector} {METASPACE}"
     return f"{options} {QUICK_COMPILER}" if suits_quick_compiler(evidence_bytes) else options

@@ -14,7 +14,7 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout.contracts import Contract
-from tieout.java_options import QUICK_BYTES, QUICK_COMPILER
+from tieout.java_options import QUICK_BYTES
 from tieout.orchestration.submitting import TieoutSparkSubmit
 from tieout.spark_environment import spark_environment
 
@@ -124,7 +124,10 @@ def test_a_spark_on_the_worker_gets_memory(
     assert job.environment.get("SPARK_DRIVER_MEMORY") == heap
 
 
-@pytest.mark.parametrize(("rows", "options"), [(10, f"{QUICK_COMPILER} -Xss2m"), (QUICK_BYTES + 1, "-Xss2m")])
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [(10, "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m -Xss2m"), (QUICK_BYTES + 1, "-Xss2m")],
+)
 def test_java_compiles_quickly_unless_the_evidence_is_large(
     operator: TieoutSparkSubmit,
     context: Any,

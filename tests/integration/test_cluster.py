@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from tests.store.conftest import made_database
+from tools.record.jars import SHORT_LIVED
 from tools.stack import processes
 from tools.stack.processes import Process
 
@@ -34,8 +35,7 @@ TRIES = 3
 """As the task `reconcile` has."""
 
 _PATIENCE_SECONDS = 600
-_SHORT_LIVED = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""What spares a virtual machine of a minute work that only pays later."""
+_SHORT_LIVED = " ".join(SHORT_LIVED)
 _SECRET = "known to the driver, the master and the workers"  # noqa: S105 - of this test
 
 
@@ -71,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_JAVA_OPTS": f"{_SHORT_LIVED} -Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
+        "SPARK_DAEMON_JAVA_OPTS": f"{' '.join(SHORT_LIVED)} -Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
         "_SPARK_AUTH_SECRET": _SECRET,
         "PYSPARK_PYTHON": sys.executable,
         processes.MARK: str(tmp_path),

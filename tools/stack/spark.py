@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tieout.cli.java import archive_name, require_java
-from tieout.java_options import QUICK_COMPILER
+from tieout.java_options import METASPACE, QUICK_COMPILER
 from tools.stack import examples, processes
 from tools.stack.layout import ROOT
 from tools.stack.processes import Process
@@ -26,7 +26,7 @@ _JAVA_OPTIONS = (
     # The optimising compiler's work does not pay in a job of half a minute: half the time without it.
     QUICK_COMPILER,
     # Memory taken at once is memory not collected: 12 short collections instead of 48 and no full one.
-    "-XX:+UseSerialGC -Xms1g -Xmn512m -XX:MetaspaceSize=256m",
+    f"-XX:+UseSerialGC -Xms1g -Xmn512m {METASPACE}",
 )
 _EXAMPLE = "clean_transactional"
 

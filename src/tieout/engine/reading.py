@@ -55,7 +55,7 @@ _OF_PATTERNS: Final = (
 )
 """Spark's error conditions for date patterns that it does not accept, such as the week years of YYYY."""
 
-NOTHING_KEPT: Final[Mapping[Ledger, Evidence]] = MappingProxyType({})
+_NOTHING_KEPT: Final[Mapping[Ledger, Evidence]] = MappingProxyType({})
 
 
 def read_evidence(
@@ -89,7 +89,7 @@ def open_ledgers(
 
 
 def kept_evidence(
-    contract: Contract, opened: Mapping[Ledger, OpenLedger], kept: Mapping[Ledger, Evidence] = NOTHING_KEPT
+    contract: Contract, opened: Mapping[Ledger, OpenLedger], kept: Mapping[Ledger, Evidence] = _NOTHING_KEPT
 ) -> dict[Ledger, Evidence]:
     """Return the evidence of opened ledgers, read once and materialised, in the contract's order.
 

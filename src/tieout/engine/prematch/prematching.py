@@ -129,8 +129,7 @@ def prematched(
         not_kept = {
             ledger: opened[ledger].scanned(counts[ledger]) for ledger in sides if ledger not in evidence
         }
-        read = evidence | not_kept
-        scope = Scope(contract, window, {ledger: read[ledger] for ledger in contract.ledgers})
+        scope = Scope(contract, window, kept_evidence(contract, opened, evidence | not_kept))
         remaining = (
             remainder_scope_by_id(scope, progress)
             if compared is None
