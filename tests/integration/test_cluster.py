@@ -71,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_JAVA_OPTS": f"{' '.join(SHORT_LIVED)} -Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
+        "SPARK_DAEMON_JAVA_OPTS": f"{_SHORT_LIVED} -Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
         "_SPARK_AUTH_SECRET": _SECRET,
         "PYSPARK_PYTHON": sys.executable,
         processes.MARK: str(tmp_path),
