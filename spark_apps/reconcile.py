@@ -20,7 +20,7 @@ from tieout.engine.bundle.making import make_bundle
 from tieout.engine.bundle.packing import DEFAULT_MB, BundleRequest
 from tieout.engine.judging.warming import warm_up
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import explained_space_errors, stop, submitted_session
+from tieout.engine.session import explained_spark_errors, stop, submitted_session
 from tieout.engine.staging import break_lines, write_output
 from tieout.errors import TieoutError
 from tieout.model import Window
@@ -136,7 +136,7 @@ def _write_result(result: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     try:
-        with explained_space_errors():
+        with explained_spark_errors():
             sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))

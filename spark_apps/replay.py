@@ -15,7 +15,7 @@ from pathlib import Path
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.payloads import payloads_of
-from tieout.engine.session import explained_space_errors, stop, submitted_session
+from tieout.engine.session import explained_spark_errors, stop, submitted_session
 from tieout.errors import TieoutError
 from tieout.replaying import Body, LostMessage, choose, plan_of
 from tieout.replaying.describing import Subject, markdown, notes_on
@@ -96,7 +96,7 @@ def _write_result(result: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     try:
-        with explained_space_errors():
+        with explained_spark_errors():
             sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))

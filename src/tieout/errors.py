@@ -46,6 +46,12 @@ class DiskFullError(TieoutError):
     is_temporary = True
 
 
+class ExecutorLostError(TieoutError):
+    """An executor of Spark ended while it was needed."""
+
+    is_temporary = True
+
+
 class JavaMemoryError(TieoutError):
     """Spark's Java machine has not enough memory for what it reads."""
 

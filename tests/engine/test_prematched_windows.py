@@ -23,8 +23,9 @@ from tieout.contracts import Contract, load_contract
 from tieout.engine import reconciling
 from tieout.engine.reconciling import Reconciliation, reconcile, reconciled
 from tieout.engine.scope import Scope
-from tieout.engine.session import set_to, suited_to
+from tieout.engine.session import explained_spark_errors, set_to, suited_to
 from tieout.engine.staging import break_lines
+from tieout.errors import ExecutorLostError
 from tieout.model import Ledger, Window
 
 Rows = dict[Ledger, list[dict[str, Any]]]
@@ -240,6 +241,29 @@ def test_an_error_while_comparing_is_reported(
     assert len(reported) == 1, steps
     assert reported[0].endswith("): judging every row instead")
     assert found.statement["verdict"] != "KEPT"
+
+
+def test_a_comparison_whose_rows_were_lost_is_no_verdict(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept rows end with their executor: the job fails and is tried again, instead of judging every row of a window."""
+    _write(tmp_path, _messages(is_clean=False))
+    monkeypatch.setattr("tieout.engine.prematch.prematching.SMALL_BYTES", 0)
+    monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
+    contract = _contract(tmp_path, CONTRACT)
+    java: Any = spark.sparkContext._jsc
+    steps: list[str] = []
+
+    def lose_kept_rows(step: str) -> None:
+        steps.append(step)
+        if step.startswith("looking"):
+            for kept in java.getPersistentRDDs().values():
+                kept.unpersist(True)
+
+    with pytest.raises(ExecutorLostError, match="can be run again"), explained_spark_errors():
+        reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END, progress=lose_kept_rows)
+
+    assert steps[-1].startswith("looking"), steps
 
 
 @pytest.mark.timeout(600)

@@ -22,7 +22,7 @@ from tieout.engine.bundle import making, parts
 from tieout.engine.bundle.packing import BundleRequest
 from tieout.engine.materialising import materialised
 from tieout.engine.session import (
-    explained_space_errors,
+    explained_spark_errors,
     guarded_ports,
     set_to,
     silence_duplicate_errors,
@@ -51,13 +51,13 @@ def test_a_full_disk_is_reported_as_such(spark: SparkSession, monkeypatch: pytes
 
     with (
         pytest.raises(DiskFullError, match="Spark's own files in /full; free some") as found,
-        explained_space_errors(),
+        explained_spark_errors(),
     ):
         failing.collect()
 
     assert isinstance(found.value.__cause__, Exception)
     assert not is_of_spark(found.value.__cause__)
-    with pytest.raises(AnalysisException), explained_space_errors():
+    with pytest.raises(AnalysisException), explained_spark_errors():
         spark.range(1).selectExpr("nothing")
 
 
@@ -74,7 +74,7 @@ def test_a_bundle_without_space_names_its_own_folder(
         making, "write_parts", lambda *_: parts._written(failing, tmp_path / "evidence.parquet")
     )
 
-    with pytest.raises(DiskFullError) as raised, explained_space_errors():
+    with pytest.raises(DiskFullError) as raised, explained_spark_errors():
         making.make_bundle(found, found, request, lambda _: None)
 
     assert str(raised.value) == f"no space left on the device of {tmp_path}"
@@ -85,7 +85,7 @@ def test_a_java_machine_without_memory_is_reported_as_such(
 ) -> None:
     """Whatever failed first: the task on a record that unpacks to more, or a call to the machine that ended of it."""
     failing = spark.range(1).select(F.raise_error(F.lit("java.lang.OutOfMemoryError: Java heap space")))
-    with pytest.raises(JavaMemoryError, match="may unpack to more") as found, explained_space_errors():
+    with pytest.raises(JavaMemoryError, match="may unpack to more") as found, explained_spark_errors():
         failing.collect()
     assert isinstance(found.value.__cause__, Exception)
     assert not is_of_spark(found.value.__cause__)
@@ -97,10 +97,10 @@ def test_a_java_machine_without_memory_is_reported_as_such(
             ConnectionRefusedError(111, "Connection refused"),
             Py4JError("does not exist in the JVM"),
         ):
-            with pytest.raises(JavaMemoryError, match="or has ended"), explained_space_errors():
+            with pytest.raises(JavaMemoryError, match="or has ended"), explained_spark_errors():
                 raise reported
         monkeypatch.setattr(SparkContext, "_gateway", None)
-        with pytest.raises(ConnectionRefusedError), explained_space_errors():
+        with pytest.raises(ConnectionRefusedError), explained_spark_errors():
             raise ConnectionRefusedError(111, "Connection refused")
 
 

@@ -23,7 +23,7 @@ from tieout.engine.bundle.making import make_bundle
 from tieout.engine.bundle.packing import BundleRequest
 from tieout.engine.judging.warming import warm_up
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import explained_space_errors, local_session, stop
+from tieout.engine.session import explained_spark_errors, local_session, stop
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
@@ -95,7 +95,7 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
             spark, draft = archive.started(started)
         warm_up(spark)
         _heed_interrupts()
-        with explained_space_errors():
+        with explained_spark_errors():
             try:
                 yield spark
             finally:

@@ -20,13 +20,18 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tieout import settings
-from tieout.errors import DiskFullError, JavaMemoryError, UsageError
+from tieout.errors import DiskFullError, ExecutorLostError, JavaMemoryError, UsageError
 from tieout.java_options import java_options_for
 from tieout.spark_environment import trimmed_for_spark
 
 _NO_SPACE: Final = "No space left on device"
 """The system's message for ENOSPC, in Java and in Python."""
 _NO_MEMORY: Final = "java.lang.OutOfMemoryError"
+_LOST: Final = ("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "ExecutorLostFailure")
+"""What Spark's errors say where an executor ended, and with it rows that were kept there or the last try of a task.
+
+Source: `error-conditions.json` and `TaskEndReason.scala` of apache/spark.
+"""
 _ENDING_SECONDS: Final = 5.0
 _TOO_LARGE: Final = (
     "Spark's Java machine has no memory left, or has ended, with a heap of {} ({}): a record or a value of the "
@@ -320,6 +325,11 @@ def is_full(error: Exception) -> bool:
     return isinstance(error, PySparkException | Py4JJavaError) and _NO_SPACE in str(error)
 
 
+def is_of_lost_executor(error: Exception) -> bool:
+    """Return whether Spark failed because an executor ended."""
+    return isinstance(error, PySparkException | Py4JJavaError) and any(text in str(error) for text in _LOST)
+
+
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether Java had no memory left, or has ended, as it then does."""
     if isinstance(error, PySparkException | Py4JJavaError) and _NO_MEMORY in str(error):
@@ -341,11 +351,12 @@ def _has_java_ended() -> bool:
 
 
 @contextmanager
-def explained_space_errors() -> Iterator[None]:
-    """Explain the error if Spark's own files have no space left on the disk, or Java has no memory left.
+def explained_spark_errors() -> Iterator[None]:
+    """Explain the error if Spark's files have no space left on the disk, Java has no memory left or an executor ended.
 
     Raises:
         DiskFullError: instead of Spark's error.
+        ExecutorLostError: instead of Spark's error.
         JavaMemoryError: instead of Spark's error, or of a connection error when the Java machine has ended.
     """
     try:
@@ -355,9 +366,15 @@ def explained_space_errors() -> Iterator[None]:
             raise JavaMemoryError(
                 _TOO_LARGE.format(settings.driver_memory(), settings.DRIVER_MEMORY)
             ) from error
-        if not is_full(error):
-            raise
-        raise DiskFullError(
-            f"no space left for Spark's own files in {settings.spark_local_folders()}; free some, or name larger "
-            "folders in SPARK_LOCAL_DIRS"
-        ) from error
+        if is_full(error):
+            raise DiskFullError(
+                f"no space left for Spark's own files in {settings.spark_local_folders()}; free some, or name larger "
+                "folders in SPARK_LOCAL_DIRS"
+            ) from error
+        if is_of_lost_executor(error):
+            raise ExecutorLostError(
+                "an executor of Spark ended, and with it what it kept of the window: the job can be run "
+                "again. If executors end each time, Spark's page of the application says why: mostly "
+                "for want of memory (spark.executor.memory, spark.executor.memoryOverhead)"
+            ) from error
+        raise

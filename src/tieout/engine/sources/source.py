@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, TimestampType
 
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
-from tieout.engine.session import is_full, is_out_of_memory
+from tieout.engine.session import is_full, is_of_lost_executor, is_out_of_memory
 from tieout.engine.sources.inputs import Inputs
 from tieout.engine.sources.written_meanwhile import Writes
 from tieout.errors import SourceError, SourceUnreachableError, UnreadableTimeError
@@ -203,10 +203,11 @@ _Spec_contra = TypeVar("_Spec_contra", contravariant=True)
 def is_of_spark(error: Exception) -> bool:
     """Return whether Spark failed on its input; PySpark raises some of these errors as errors of the gateway.
 
-    It did not where a disk was full or Java had no memory left: whoever holds the session says so.
+    It did not where a disk was full, Java had no memory left or an executor ended: then the job fails, and may be tried
+    again.
     """
-    is_lack = is_full(error) or is_out_of_memory(error)
-    return isinstance(error, PySparkException | Py4JJavaError) and not is_lack
+    is_of_machine = is_full(error) or is_out_of_memory(error) or is_of_lost_executor(error)
+    return isinstance(error, PySparkException | Py4JJavaError) and not is_of_machine
 
 
 def name_of_failure(error: Exception) -> str:
