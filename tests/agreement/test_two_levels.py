@@ -502,7 +502,6 @@ def _clean(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widt
     return found
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("terms", "ledgers", "twists"),
     [

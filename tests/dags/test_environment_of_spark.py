@@ -14,7 +14,6 @@ from tests.dags.test_submitting import CONTRACT, LOCAL
 from tieout.contracts import Contract
 from tieout.orchestration.submitting import CONF, TieoutSparkSubmit
 
-pytestmark = pytest.mark.timeout(120)
 URL: Final = "postgresql://tieout:guarded-1@127.0.0.1:5432/tieout"
 SECRETS: Final = {
     "TIEOUT_DATABASE_URL": URL,

@@ -84,7 +84,6 @@ def _jsonl(path: str) -> dict[str, str]:
     return {"kind": "files", "format": "jsonl", "path": path}
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("gone", "gap"),
     [
@@ -106,7 +105,6 @@ def test_the_loss_of_a_producer_whose_file_is_gone_is_not_kept(
     assert found["coverage"]["produced"]["gap"] == gap
 
 
-@pytest.mark.timeout(900)
 def test_whole_evidence_tells_the_loss_and_whose_word_it_rests_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -119,7 +117,6 @@ def test_whole_evidence_tells_the_loss_and_whose_word_it_rests_on(
     assert {reported["stated_by"] for reported in found["coverage"].values()} == {"watermark file until.txt"}
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("example", "gone"), TRIED)
 def test_a_recording_without_one_of_its_files_is_never_kept(
     spark: SparkSession, tmp_path: Path, example: str, gone: str
@@ -133,7 +130,6 @@ def test_a_recording_without_one_of_its_files_is_never_kept(
     assert found in ("BROKEN", "UNKNOWN")
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("example", "cut"), CUT)
 def test_a_recording_without_the_tail_of_a_file_is_never_kept(
     spark: SparkSession, tmp_path: Path, example: str, cut: str

@@ -212,7 +212,6 @@ def is_missed(one: Removal) -> bool:
     return any(keys[place] not in left for place in one.places)
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("one", TRIED, ids=str)
 def test_rows_that_are_gone_and_missed_are_not_kept(
     spark: SparkSession, tmp_path: Path, one: Removal
@@ -223,7 +222,6 @@ def test_rows_that_are_gone_and_missed_are_not_kept(
     assert verdict != "KEPT" or not is_missed(one), found["coverage"]
 
 
-@pytest.mark.timeout(900)
 def test_second_rows_of_an_output_are_missed_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
     """Without duplicates it is the evidence of a kept promise; whose word calls it complete, the statement says."""
     contract, file = "process_before_commit/contract.yml", "evidence/delivered.jsonl"

@@ -124,7 +124,6 @@ def with_breaks(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     return Prematched(contract, found, left, scopes[0])
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("has_log", [False, True], ids=["without a log", "with a log"])
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "with breaks"])
 def test_a_prematched_window_has_the_same_statement(
@@ -163,7 +162,6 @@ def test_a_prematched_window_has_the_same_statement(
     )
 
 
-@pytest.mark.timeout(600)
 def test_what_is_left_of_it_is_judged_alike_in_several_buckets(
     spark: SparkSession,
     with_breaks: Prematched,
@@ -180,7 +178,6 @@ def test_what_is_left_of_it_is_judged_alike_in_several_buckets(
         assert _lines(several) == _lines(one)
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("is_clean", "has_log", "delayed", "classes", "left"),
     [
@@ -266,7 +263,6 @@ def test_a_comparison_whose_rows_were_lost_is_no_verdict(
     assert steps[-1].startswith("looking"), steps
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("shows_positions", "delayed", "has_numbers", "verdict"),
     [
@@ -307,7 +303,6 @@ def test_keys_in_two_partitions_are_left_to_the_rules(
     assert left == []
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("shows_positions", [True, False], ids=["by position", "by id"])
 def test_what_came_furthest_before_a_topic_was_made_again_passed_nothing_since(
     spark: SparkSession, tmp_path: Path, shows_positions: bool
@@ -333,7 +328,6 @@ def test_what_came_furthest_before_a_topic_was_made_again_passed_nothing_since(
     assert len(left) == 1
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "column",
     [
@@ -364,7 +358,6 @@ def test_a_log_that_does_not_last_is_matched_whole(
     assert left == []
 
 
-@pytest.mark.timeout(600)
 def test_a_recorded_window_has_the_same_statement(spark: SparkSession) -> None:
     """Kafka's own log, the offsets of a group that crashed, and what it lost: most is clean, and nothing differs."""
     contract = load_contract(EXAMPLES / "commit_before_process" / "contract.yml")
@@ -381,7 +374,6 @@ def test_a_recorded_window_has_the_same_statement(spark: SparkSession) -> None:
     assert len(left) == 1
 
 
-@pytest.mark.timeout(600)
 def test_commits_that_are_many_are_judged_too(spark: SparkSession, tmp_path: Path) -> None:
     """Also beside an output that is kept; and the mean of the latency is rounded as that of all messages is."""
     at = [WINDOW.start + timedelta(minutes=n) for n in range(4)]

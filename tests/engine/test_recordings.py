@@ -115,7 +115,6 @@ def test_the_recordings_are_there() -> None:
     assert len(EXPECTATIONS) == 7
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("example", "stage", "contract"), EXPECTATIONS)
 def test_every_message_is_judged_as_the_recorder_knew(
     example: str,

@@ -194,13 +194,11 @@ def _told(ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.timeout(600)
 def test_lines_longer_than_the_memory_are_lined_up_twice(told: dict[str, Any]) -> None:
     """What one window function holds is not all there is for the next."""
     assert told["rows"] == 600_000
 
 
-@pytest.mark.timeout(600)
 def test_java_and_workers_of_a_command_see_no_secret_of_it(told: dict[str, Any]) -> None:
     """On this machine executors are in the Java process that the command starts, Python's workers its children."""
     assert told["command"] == "guarded"
@@ -210,7 +208,6 @@ def test_java_and_workers_of_a_command_see_no_secret_of_it(told: dict[str, Any])
     assert "guarded" not in json.dumps(told["workers"])
 
 
-@pytest.mark.timeout(600)
 def test_python_beside_an_executor_has_imported_what_judges_before_it_is_asked(told: dict[str, Any]) -> None:
     """The same process takes the next task; and a second session starts after the first was stopped."""
     assert told["has_kernel"] == [False, True]

@@ -64,7 +64,6 @@ def test_histories_of_many_classes_are_bundled() -> None:
     assert len(frozenset[str]().union(*map(_expected_names, CHOSEN))) > 20
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", CHOSEN, ids=str)
 def test_a_bundle_says_what_its_statement_says(case: Case, tmp_path: Path) -> None:
     """Classes, flags, counts, offsets, latency, incidents and break ids, for every class that there is."""

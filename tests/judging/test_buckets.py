@@ -78,7 +78,6 @@ def _differences(scope: Scope, rows: Rows, counts: Sequence[int]) -> list[dict[s
     return differing
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", range(FAMILIES))
 def test_random_histories_are_judged_alike_in_one_two_and_seven_buckets(number: int) -> None:
     """Small tables and breaks are the same, ids and evidence included, however the histories are cut."""
@@ -89,7 +88,6 @@ def test_random_histories_are_judged_alike_in_one_two_and_seven_buckets(number: 
             assert _differences(*found, (2, 7)) == [{}, {}]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("share", range(2))
 def test_golden_histories_are_judged_alike_in_two_buckets(share: int) -> None:
     """So are those that were written by hand, of which each shows what one rule asks."""
