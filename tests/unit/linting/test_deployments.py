@@ -247,6 +247,18 @@ def test_the_more_particular_name_counts_whichever_comes_last(tmp_path: Path, li
     assert "streams_reset" not in found
 
 
+@pytest.mark.parametrize("name", ["deserialization.exception.handler", "production.exception.handler"])
+def test_a_handler_that_continues_is_shown_whatever_its_name_is(tmp_path: Path, name: str) -> None:
+    """`default.` begins the names before 4.0; where both are set, the newer one counts."""
+    text = f"application.id=a\ndefault.{name}=o.LogAndContinueHandler\n"
+    rule = f"streams_{name.split('.', maxsplit=1)[0]}"
+    found = lint(tmp_path, "streams", "s.properties", text, client="streams-3.7")
+    newer = lint(tmp_path, "streams", "s.properties", f"{text}{name}=o.LogAndFail\n", client="streams-4.0")
+
+    assert found[rule].value == "o.LogAndContinueHandler"
+    assert rule not in newer
+
+
 _SCRIPT = """
 -- a job
 SET 'execution.checkpointing.interval' = '10s';
