@@ -554,7 +554,12 @@ def test_a_torn_row_of_another_tool_s_table_is_a_fault(lines: tuple[str, ...], t
 
 def test_other_groups_and_partitions_without_position_in_other_tools_tables() -> None:
     """A position of -1 is none; the rows of several topics, and those of another group, are told apart."""
-    kafkactl = _read(*KAFKACTL, "orders 0 9 0 -1 -1 9")
+    members = (
+        "",
+        "CLIENT_HOST   CLIENT_ID   TOPIC   ASSIGNED_PARTITIONS",
+        "10.0.0.1      12          orders  0,1",
+    )
+    kafkactl = _read(*KAFKACTL, "orders 0 9 0 -1 -1 9", *members)
     confluent = _read(*CONFLUENT, "  lkc | audit | 3 | 9 | 6 | c | | orders | 0", "  lkc | aud")
     second = ("", "  payments:", *KAF[6:], "    1  4  5  1", KAF_TOTAL)
     kaf = _read(*KAF, "    0  -1  9  10  by hand", KAF_TOTAL, *second)

@@ -40,6 +40,18 @@ def test_variables_from_a_config_map_beside_it_are_a_container_s_own(
     assert ("file_read_as" in found) is is_open
 
 
+def test_a_file_in_a_config_map_is_no_variable(tmp_path: Path) -> None:
+    """It stays where it is, to be mounted, whatever else the container takes from the map."""
+    text = CONFIG_MAP.replace(
+        "app.properties: 'x=1'", '"consumer.properties": "auto.offset.reset=latest\\nfetch.min.bytes=1\\n"'
+    )
+    found = lint(
+        tmp_path, "consumer", "k.yaml", text + POD.format("", "{configMapRef: {name: c}}"), client="java-3.9"
+    )
+
+    assert "ConfigMap c, consumer;" in found["settings_several"].failure
+
+
 def test_of_two_config_maps_of_one_name_neither_is_taken_from(tmp_path: Path) -> None:
     """Which of two overlays applies is not said."""
     other = CONFIG_MAP.replace("latest", "earliest")

@@ -65,6 +65,20 @@ def test_clusters_of_mirror_maker_have_settings_of_their_own(
 
 
 @pytest.mark.parametrize(
+    ("connector", "is_reported"),
+    [("org.apache.kafka.connect.mirror.MirrorSourceConnector", False), ("io.debezium.Sink", True)],
+)
+def test_connectors_of_mirror_maker_name_their_clients_in_their_own_way(
+    tmp_path: Path, connector: str, is_reported: bool
+) -> None:
+    """Any other connector's clients have `consumer.override.`, without which nothing is set."""
+    text = f'{{"name": "g", "connector.class": "{connector}", "consumer.auto.offset.reset": "latest"}}'
+    found = lint(tmp_path, "connector", "c.json", text)
+
+    assert ("setting_misspelt" in found) is is_reported
+
+
+@pytest.mark.parametrize(
     ("file", "text"),
     [
         (

@@ -32,6 +32,7 @@ COLUMNS: Final = frozenset(
         "#PARTITIONS",
         "#MEMBERS",
         "ASSIGNMENT",
+        "ASSIGNED-PARTITIONS",
     }
 )
 _CHECKER: Final = {

@@ -150,8 +150,9 @@ def _filled(tree: Any, maps: _Maps, taken: set[tuple[str, str]]) -> Any:
     variables: dict[str, str] = {}
     for source in known:
         name = _map_of(source, "configMapRef")
-        variables |= {f"{source.get('prefix') or ''}{key}": value for key, value in maps[name].items()}
-        taken |= {(name, key) for key in maps[name]}
+        whole = {key: value for key, value in maps[name].items() if "\n" not in value}  # not files
+        variables |= {f"{source.get('prefix') or ''}{key}": value for key, value in whole.items()}
+        taken |= {(name, key) for key in whole}
     set_here = {each.get("name") for each in own if isinstance(each, dict)}
     filled["env"] = [
         {"name": key, "value": value} for key, value in variables.items() if key not in set_here
