@@ -88,6 +88,19 @@ def _begins_in_ascii(head: bytes, codec: str, width: int) -> bool:
     return text.isascii() and all(character.isprintable() or character in "\t\r\n" for character in text)
 
 
+def as_utf8(content: bytes) -> bytes:
+    r"""Return a small file's text in UTF-8 and without a mark; unchanged where it is no text in its encoding.
+
+    >>> as_utf8("{}".encode("utf-16")), as_utf8(b"\xef\xbb\xbf{}"), as_utf8(b"\xac\xed\0\5")
+    (b'{}', b'{}', b'\xac\xed\x00\x05')
+    """
+    encoding = encoding_of(content[:_HEAD_BYTES])
+    try:
+        return content if encoding == UTF8 else content.decode(encoding.codec).encode()
+    except UnicodeDecodeError:
+        return content
+
+
 def encoding_in(path: Path) -> Encoding:
     """Return the encoding of a file, of its content where its name says that it is packed.
 

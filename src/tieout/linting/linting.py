@@ -5,6 +5,7 @@ Pure except that it reads the settings files that a contract names. Docs: docs/r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
@@ -61,6 +62,12 @@ _INERT_ADVICE: Final = {
 }
 """Reason and advice for names that start with a prefix and that no program reads."""
 _LONGEST_NAME: Final = 500
+_MIRROR_MAKER: Final = ".connect.mirror.mirror"
+_OF_MIRROR_MAKER: Final = re.compile(r"((source|target)\.(cluster\.)?)?(consumer|producer|admin)\..+")
+"""Settings of the clients of MirrorMaker's connectors, which in other connectors begin otherwise.
+
+Source: `MirrorConnectorConfig` of Apache Kafka 4.3 (connect/mirror).
+"""
 _CONTRACT_PAGE: Final = "docs/reference/linter.md"
 
 
@@ -163,7 +170,10 @@ def _misspelt(declaration: Declared) -> Iterator[Trouble]:
     for part in _parts(declaration):
         checked = {rule.setting for rule in RULES if rule.section == part.section} | set(OWN_VALUES)
         checked |= {default.setting for default in DEFAULTS if default.software in part.software}
+        is_mirroring = _MIRROR_MAKER in (part.text("connector.class") or "").lower()
         for setting, value in part.settings.items():
+            if is_mirroring and _OF_MIRROR_MAKER.fullmatch(setting):
+                continue
             intended = None if setting in checked else _intended_setting(part.section, setting, checked)
             if intended is not None:
                 matching = (texts for prefix, texts in _INERT_ADVICE.items() if setting.startswith(prefix))

@@ -20,6 +20,8 @@ _ALIASES: Final = {
         "acks": "producer.acks",
         "auto.offset.reset": "main.consumer.auto.offset.reset",
         "consumer.auto.offset.reset": "main.consumer.auto.offset.reset",
+        "default.deserialization.exception.handler": "deserialization.exception.handler",
+        "default.production.exception.handler": "production.exception.handler",
     },
 }
 """Other names of a setting; if several are set, the more specific one counts, such as the topic's: the name itself,

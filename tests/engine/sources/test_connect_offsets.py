@@ -121,6 +121,17 @@ def test_an_answer_of_the_rest_interface_has_current_positions(
     assert "say in taken_at when it was asked for" in requested.notes[0]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_an_answer_that_powershell_saved_is_read(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
+    """It writes a byte order mark, and UTF-16 where its version is old."""
+    (tmp_path / "offsets.json").write_text(json.dumps(_ANSWER), encoding=encoding)
+
+    found = _reading(spark, tmp_path, path="offsets.json", taken_at="2026-11-20T11:00:00Z")
+
+    assert rows_of(found, *_POSITION) == [("/in", 0, 30)]
+    assert found.unparsed_inputs == 0
+
+
 def test_another_answer_is_named(spark: SparkSession, tmp_path: Path) -> None:
     """Such as that there is no such connector."""
     (tmp_path / "offsets.json").write_text('{"error_code": 404, "message": "Connector src not found"}')

@@ -202,6 +202,24 @@ _DOCUMENT = (
 )
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    ["[pod/kafka-0/kafka] ", "[2026-11-20 10:00:00,123] ", "tools-1  | ", "2026-11-20T10:00:00.123456789Z "],
+)
+def test_a_commit_is_read_behind_what_containers_and_loggers_write(
+    spark: SparkSession, tmp_path: Path, prefix: str
+) -> None:
+    """Such as `kubectl logs --prefix`: a name or a time before each line is no part of a group's name."""
+    lines = [_OWN, _OWN.replace(GROUP, "audit"), f"{GROUP}::GroupMetadata(groupId={GROUP})", _DOCUMENT]
+    (tmp_path / "text.txt").write_text("".join(f"{prefix}{line}\n" for line in lines))
+
+    found = _evidence(spark, tmp_path, path="text.txt", format="formatter")
+
+    assert rows_of(found, *_PLACE) == [("t", 0, 17), ("t", 0, 17)]
+    assert found.coverage.unparsed == 0
+    assert "1 commits of other groups, passed over" in found.coverage.notes
+
+
 @pytest.mark.parametrize("own", [_OWN, _DOCUMENT], ids=["lines", "documents"])
 def test_what_is_no_commit_of_the_group_is_passed_over(spark: SparkSession, tmp_path: Path, own: str) -> None:
     """Other groups' commits, whole or not, memberships, deletions, and what Java, a shell and the tool say around."""
@@ -250,7 +268,8 @@ def test_what_may_be_part_of_the_group_s_commit_is_an_unreadable_row(
         f"[{GROUP[:4]}",
         "s-loader,t,0]::OffsetAndMetadata(offset=17, leaderEpoch=Optional[3], metadata=, commitTimestamp=5, ",
         "leaderEpoch=Optional[0], metadata=, commitTimestamp=1622442520203,",
-        f"tools-1  | {_OWN}",
+        f"[2026-11-20 10:00:00,123] INFO [consumer] {_OWN}",
+        f"[audit,a] [b,t,1] x {_OWN}",
         "java.lang.IllegalStateException: Unknown offset message version: 4",
         'Exception in thread "main" java.lang.OutOfMemoryError',
         "$ kafka-console-consumer.sh --topic __consumer_offsets --from-beginning | head -100",

@@ -23,6 +23,26 @@ BLOCK = (
     *("MEMBERS      1", "TOTAL-LAG    3"),
 )
 
+KAFKACTL = ("TOPIC      PARTITION      NEWEST_OFFSET     OLDEST_OFFSET     CONSUMER_OFFSET     LEAD     LAG",)
+CONFLUENT = (
+    "Cluster | Consumer Group | Lag | Log End Offset | Current Offset | Consumer | Instance | Topic | Partition",
+    "--------+----------------+-----+----------------+----------------+----------+----------+-------+----------",
+)
+KAF = (
+    *(
+        "Group ID:       loader",
+        "State:          Stable",
+        "Protocol:       range",
+        "Protocol Type:  consumer",
+    ),
+    *("Offsets:        ", "  orders:"),
+    *(
+        "    Partition  Group Offset  High Watermark  Lag  Metadata  ",
+        "    ---------  ------------  --------------  ---  --------",
+    ),
+)
+KAF_TOTAL = "    Total      6                             3    "
+
 
 def _held(found: GroupTables, group: str = "loader") -> list[tuple[str, int, int | None, int | None]]:
     rows = [row for _, row in found.positions if row.group == group]
@@ -56,6 +76,10 @@ def _read(*lines: str) -> GroupTables:
         (f"> {NAMED}", f"> loader {ROW}"),
         (f"tools-1  | {NAMED}", f"tools-1  | loader {ROW}"),
         (f"2026-11-20T10:00:00Z {NAMED}", f"2026-11-20T10:00:01Z loader {ROW}"),
+        (*KAFKACTL, "orders     0              9                 0                 6                   6        3"),
+        (*CONFLUENT,
+         "lkc-1   | loader         |   3 |              9 |              6 | c-1     |          | orders | 0"),
+        (*KAF, "    0          6             9               3    ", KAF_TOTAL, "Members: ", "  c-1:", "    Host:  /h"),
     ],
     ids=lambda lines: lines[0][:40],
 )  # fmt: skip
@@ -190,6 +214,7 @@ def test_a_torn_row_of_another_group_is_none_of_its_business(torn: str) -> None:
             "  --describe --group audit",
         ),
         ("$ rpk group describe audit -c",),
+        ("$ kafkactl --context prod describe consumer-group --topic orders audit",),
         ("$ rpk -X brokers=b:9092 group describe -X user=u 'audit'",),
     ],
 )
@@ -510,3 +535,38 @@ def test_only_an_export_of_current_offsets_has_positions(option: str, begins: st
     assert [(number, option.split(maxsplit=1)[0] in reason) for number, reason in found.faults] == [
         (len(command), True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "torn"),
+    [
+        (KAFKACTL, "orders     1              9      "),
+        (CONFLUENT, "  lkc-1a2b | loader         |   3 |              9 |  6 | c-1 | "),
+        (CONFLUENT, "  lkc-1a2b | load"),
+        (KAF, "    1          6"),
+    ],
+    ids=["kafkactl", "confluent", "confluent group", "kaf"],
+)
+def test_a_torn_row_of_another_tool_s_table_is_a_fault(lines: tuple[str, ...], torn: str) -> None:
+    """Whatever the order of its columns is: also where the group's column is not the first."""
+    assert [number for number, _ in _read(*lines, torn).faults] == [len(lines)]
+
+
+def test_other_groups_and_partitions_without_position_in_other_tools_tables() -> None:
+    """A position of -1 is none; the rows of several topics, and those of another group, are told apart."""
+    members = (
+        "",
+        "CLIENT_HOST   CLIENT_ID   TOPIC   ASSIGNED_PARTITIONS",
+        "10.0.0.1      12          orders  0,1",
+    )
+    kafkactl = _read(*KAFKACTL, "orders 0 9 0 -1 -1 9", *members)
+    confluent = _read(*CONFLUENT, "  lkc | audit | 3 | 9 | 6 | c | | orders | 0", "  lkc | aud")
+    second = ("", "  payments:", *KAF[6:], "    1  4  5  1", KAF_TOTAL)
+    kaf = _read(*KAF, "    0  -1  9  10  by hand", KAF_TOTAL, *second)
+    another = _read(KAF[0].replace("loader", "audit"), *KAF[1:], "    0  6  9  3")
+
+    assert _held(kafkactl) == [("orders", 0, None, 9)]
+    assert (_held(confluent), _held(confluent, "audit"), confluent.faults) == ([], [("orders", 0, 6, 9)], ())
+    assert _held(kaf) == [("orders", 0, None, 9), ("payments", 1, 4, 5)]
+    assert (_held(another), _held(another, "audit")) == ([], [("orders", 0, 6, 9)])
+    assert not kafkactl.faults + kaf.faults + another.faults

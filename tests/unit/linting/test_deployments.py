@@ -65,6 +65,20 @@ def test_clusters_of_mirror_maker_have_settings_of_their_own(
 
 
 @pytest.mark.parametrize(
+    ("connector", "is_reported"),
+    [("org.apache.kafka.connect.mirror.MirrorSourceConnector", False), ("io.debezium.Sink", True)],
+)
+def test_connectors_of_mirror_maker_name_their_clients_in_their_own_way(
+    tmp_path: Path, connector: str, is_reported: bool
+) -> None:
+    """Any other connector's clients have `consumer.override.`, without which nothing is set."""
+    text = f'{{"name": "g", "connector.class": "{connector}", "consumer.auto.offset.reset": "latest"}}'
+    found = lint(tmp_path, "connector", "c.json", text)
+
+    assert ("setting_misspelt" in found) is is_reported
+
+
+@pytest.mark.parametrize(
     ("file", "text"),
     [
         (
@@ -245,6 +259,18 @@ def test_the_more_particular_name_counts_whichever_comes_last(tmp_path: Path, li
     found = lint(tmp_path, "streams", "s.properties", text, client="streams-4.0")
 
     assert "streams_reset" not in found
+
+
+@pytest.mark.parametrize("name", ["deserialization.exception.handler", "production.exception.handler"])
+def test_a_handler_that_continues_is_shown_whatever_its_name_is(tmp_path: Path, name: str) -> None:
+    """`default.` begins the names before 4.0; where both are set, the newer one counts."""
+    text = f"application.id=a\ndefault.{name}=o.LogAndContinueHandler\n"
+    rule = f"streams_{name.split('.', maxsplit=1)[0]}"
+    found = lint(tmp_path, "streams", "s.properties", text, client="streams-3.7")
+    newer = lint(tmp_path, "streams", "s.properties", f"{text}{name}=o.LogAndFail\n", client="streams-4.0")
+
+    assert found[rule].value == "o.LogAndContinueHandler"
+    assert rule not in newer
 
 
 _SCRIPT = """

@@ -9,58 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tieout.engine.kafka.group_columns import BEGINS, COLUMNS, name_in_any_case, name_of_column
+
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|[\u200b\ufeff]")
-_BEGINS: Final = ("GROUP", "TOPIC", "CONSUMER-ID")
-_COLUMNS: Final = frozenset(
-    {
-        "TOPIC",
-        "PARTITION",
-        "CURRENT-OFFSET",
-        "LOG-END-OFFSET",
-        "LOG-START-OFFSET",
-        "START-OFFSET",
-        "LAG",
-        "OWNER",
-        "LEADER-EPOCH",
-        "CONSUMER-ID",
-        "MEMBER-ID",
-        "INSTANCE-ID",
-        "GROUP-INSTANCE-ID",
-        "HOST",
-        "CLIENT-ID",
-        "ERROR",
-        "COORDINATOR",
-        "STATE",
-        "TYPE",
-        "PROTOCOL",
-        "NEW-OFFSET",
-        "STATUS",
-        "#PARTITIONS",
-        "#MEMBERS",
-        "ASSIGNMENT",
-    }
-)
 _NAME: Final = re.compile(r"^[A-Z#(][A-Z#()-]*$")
-_CHECKER: Final = {
-    "Group": "GROUP",
-    "Topic": "TOPIC",
-    "Pid": "PARTITION",
-    "Offset": "CURRENT-OFFSET",
-    "logSize": "LOG-END-OFFSET",
-    "Lag": "LAG",
-    "Owner": "OWNER",
-}
-"""The columns of Kafka's ConsumerOffsetChecker, until 0.9."""
-_ALIASES: Final = {
-    "CONSUMER-GROUP": "GROUP",
-    "CONSUMER-GROUP-ID": "GROUP",
-    "GROUP-ID": "GROUP",
-    "COMMITTED-OFFSET": "CURRENT-OFFSET",
-    "END-OFFSET": "LOG-END-OFFSET",
-    "CONSUMER-LAG": "LAG",
-    "MESSAGES-BEHIND": "LAG",
-}
-"""What user interfaces call Kafka's own columns in what they export."""
+_POSITION_COLUMNS: Final = {"TOPIC", "PARTITION", "CURRENT-OFFSET"}
 _WORDS: Final = re.compile(r"^[^\d\W][\w .()#/%-]*$")
 _TARGET: Final = re.compile(
     r"--(?:to-(?:latest|earliest|datetime|offset)|by-duration|shift-by|from-file)(?![\w-])"
@@ -69,6 +22,8 @@ _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _NUMBER: Final = re.compile(r"^[0-9]{1,18}$")
 _SMALL: Final = re.compile(r"^[0-9]{1,9}$")
 _CELL: Final = re.compile(r"^([0-9]{1,18}|-|unknown)$")
+_RULE: Final = re.compile(r"^[\s|+:=-]*$")
+"""A line between a table's header and its rows."""
 _NO_BLANK: Final = re.compile(r"^[^ \t]+$")
 _TIME: Final = re.compile(r"^\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)")
 _HOST_BEHIND_ID: Final = re.compile(r"(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/(?=\S)")
@@ -76,10 +31,14 @@ _HOST_BEHIND_ID: Final = re.compile(r"(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{
 _SHELL_EXITS: Final = frozenset({"exit", "logout", "quit"})
 _COMMAND: Final = re.compile(
     r"(?:kafka-(?:consumer|share)-groups(?:\.sh|\.bat)?|(?:Consumer|Share)GroupCommand|ConsumerOffsetChecker)(?=\s+--?\w|\s*\\\s*$)|"
-    r"\brpk\s(?:.*\s)?group\s+describe\b"
+    r"\brpk\s(?:.*\s)?group\s+describe\b|\bkafkactl\s(?:.*\s)?describe\s+(?:consumer-group|cg)\b"
 )
 _OPTION: Final = re.compile(r"(?:^|\s)--group[=\s]+(\"[^\"]*\"|'[^']*'|[^\s\\]+)")
-_TAKES_VALUE: Final = frozenset({"-X", "--brokers", "--config", "--profile", "--user", "--password"})
+_TAKES_VALUE: Final = {
+    "rpk": frozenset({"-X", "--brokers", "--config", "--profile", "--user", "--password"}),
+    "kafkactl": frozenset({"-t", "--topic", "-o", "--output", "--context", "-C", "--config-file"}),
+}
+"""The options of other tools that are followed by a value."""
 _REMARK: Final = re.compile(
     r"^(?:Warning: )?(?:Consumer|Share) group [`'](?P<group>.+)[`'] "
     r"(?:has no active members|is (?P<change>rebalancing))\.?$"
@@ -120,20 +79,19 @@ class Cells:
     def is_of_positions(self) -> bool:
         """Whether the table's rows are positions."""
         places = [self.names.index(name) for name in ("TOPIC", "PARTITION", self.position) if self.has(name)]
-        return len(places) == 3 and places == sorted(places)
+        return len(places) == 3 and (self.separator is not None or places == sorted(places))
 
     @property
     def needed(self) -> int:
-        """How many cells a whole row has at least: up to its lag, so that no number before it is cut off.
+        """How many cells a whole row has at least: up to its place, position and lag, so that none of them is cut off.
 
         Kafka's own tool prints a cell in every column, `-` where there is nothing (`printOffsets` of
         `ConsumerGroupCommand`): there a row with fewer was cut, and rows after it may be gone.
         """
         if self.separator is None and self.has("CONSUMER-ID"):
             return len(self.names)
-        return 1 + max(
-            self.names.index(name) for name in (self.position, "LOG-END-OFFSET", "LAG") if self.has(name)
-        )
+        columns = ("GROUP", "TOPIC", "PARTITION", self.position, "LOG-END-OFFSET", "LAG")
+        return 1 + max(self.names.index(name) for name in columns if self.has(name))
 
     def has(self, name: str) -> bool:
         """Return whether there is a column of the name."""
@@ -207,11 +165,11 @@ def header_of(line: str) -> Cells | None:
     """
     for separator in (None, "|", ","):
         cells = _split(line, separator)
-        start = next((place for place, cell in enumerate(cells) if _name(cell) in _BEGINS), None)
+        start = next((place for place, cell in enumerate(cells) if name_of_column(cell) in BEGINS), None)
         if start is None:
             continue
-        names = tuple(_name(cell) for cell in cells[start:])
-        if len(names) > 1 and names[1] in _COLUMNS and all(map(_NAME.match, names)):
+        names = tuple(name_of_column(cell) for cell in cells[start:])
+        if len(names) > 1 and names[1] in COLUMNS and all(map(_NAME.match, names)):
             return Cells(names, separator, tuple(cells[:start]), line.find("ERROR"))
     return _titled(line)
 
@@ -223,11 +181,12 @@ def _titled(line: str) -> Cells | None:
     ('GROUP', 'TOPIC', 'PARTITION', 'LAG')
     """
     for separator in (",", "\t", ";", "|"):
-        words = [re.sub(r"[ _]+", "-", cell.upper()) for cell in _split(line, separator)]
-        names = tuple(_ALIASES.get(word, word) for word in words)
-        is_begun = len(names) > 2 and names[0] in _BEGINS and names[1] in _COLUMNS
-        if is_begun and all(map(_NAME.match, names)):
-            return Cells(names, separator, (), line.upper().find("ERROR"))
+        cells = _split(line, separator)
+        start = next((place for place, cell in enumerate(cells) if cell), 0)
+        names = tuple(map(name_in_any_case, cells[start:]))
+        is_begun = len(names) > 2 and names[0] in BEGINS and names[1] in COLUMNS
+        if (is_begun or set(names) >= _POSITION_COLUMNS) and all(map(_NAME.match, names)):
+            return Cells(names, separator, tuple(cells[:start]), line.upper().find("ERROR"))
     return None
 
 
@@ -313,8 +272,11 @@ def is_beginning_of_row(line: str, cells: Cells, group: str) -> bool:
     """Return whether a line that is no whole row may be the beginning of one of the group's."""
     values = cells.values(line)
     text = " ".join(values)
-    if not values:
+    if not values or _RULE.match(line):
         return False
+    if cells.has("GROUP") and cells.separator is not None:
+        whose = cells.cell("GROUP", values)
+        return whose == group or (len(values) <= cells.names.index("GROUP") + 1 and group.startswith(whose))
     if cells.has("GROUP"):
         return text.startswith(f"{group} ") or group.startswith(text)
     if not _TOPIC.match(values[0]) or (len(values) == 1 and text in _SHELL_EXITS):
@@ -352,23 +314,20 @@ def _is_alike(cell: str, other: str) -> bool:
     return cell == other or (_TIME.match(cell) is not None and _TIME.match(other) is not None)
 
 
-def _name(cell: str) -> str:
-    return _CHECKER.get(cell, cell.strip("`*").replace(" ", "-"))
-
-
 def _command_in(line: str) -> ToolMessage | None:
     """Return the groups that a command in the line asks for, None where there is none."""
     begins = _COMMAND.search(line)
     options = tuple(found.strip("\"'") for found in _OPTION.findall(line))
     if begins is None:
         return ToolMessage(command=options) if options else None
-    if begins[0].startswith("rpk"):
-        options = _described(line[begins.end() :])
+    tool = begins[0].split()[0]
+    if tool in _TAKES_VALUE:
+        options = _described(line[begins.end() :], _TAKES_VALUE[tool])
     return ToolMessage(command=options, begins=True)
 
 
-def _described(arguments: str) -> tuple[str, ...]:
-    """Return the groups among the arguments of `rpk group describe`."""
+def _described(arguments: str, takes_value: frozenset[str]) -> tuple[str, ...]:
+    """Return the groups among the arguments of `rpk group describe`, or `kafkactl describe consumer-group`."""
     try:
         words = shlex.split(re.split(r"[|>]", arguments, maxsplit=1)[0])
     except ValueError:
@@ -376,7 +335,7 @@ def _described(arguments: str) -> tuple[str, ...]:
     return tuple(
         word
         for before, word in zip(["", *words], words, strict=False)
-        if not word.startswith("-") and before not in _TAKES_VALUE
+        if not word.startswith("-") and before not in takes_value
     )
 
 

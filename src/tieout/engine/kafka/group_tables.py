@@ -6,7 +6,8 @@ whether `rpk group describe` did, or what a terminal, Java or `kubectl` wrote ar
 proves nothing and is counted, unless it concerns the group: an error about it, or a row of its table that is not whole.
 
 Source: `ConsumerGroupCommand`, `ShareGroupCommand` and `ConsumerOffsetChecker` of Apache Kafka 0.8 to 4.3; `rpk group
-describe` of Redpanda.
+describe` of Redpanda; `kafkactl describe consumer-group`; `confluent kafka consumer group lag list`; `kaf group
+describe`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tieout.engine.kafka.group_lines import (
     tool_message_in,
     words_in,
 )
+from tieout.engine.kafka.kaf_lines import as_tables
 
 _OFFSET: Final = re.compile(r"^[0-9]{1,18}$")
 _SMALL: Final = re.compile(r"^[0-9]{1,9}$")
@@ -128,7 +130,7 @@ def tables_of(lines: Iterable[str], group: str) -> GroupTables:
     17
     """
     reader = _Reader(group)
-    for number, line in enumerate(lines):
+    for number, line in enumerate(as_tables(lines)):
         if len(line) > _LONGEST_LINE:
             reader.refuse(number, _TOO_LONG.format(len(line)))
         elif "\0" in line:
@@ -302,7 +304,7 @@ _NO_ROW: Final = "no row"
 
 
 def _whose(line: str, table: _Table) -> str | None:
-    return table.cells.values(line)[0] if table.cells.has("GROUP") else table.group
+    return table.cells.cell("GROUP", table.cells.values(line)) if table.cells.has("GROUP") else table.group
 
 
 def _position(values: Sequence[str], cells: Cells, group: str | None) -> Position | str:

@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.contracts import ConnectOffsetsSource
+from tieout.encodings import as_utf8
 from tieout.engine.limits import LARGEST
 from tieout.engine.materialising import materialised
 from tieout.engine.sources.kafka_cluster import Cluster
@@ -113,13 +114,12 @@ def _positions(
     positions: list[Position] = []
     sources: set[tuple[str, int, str]] = set()
     other_count = 0
-    is_saved_answer = is_answer(file.content)
+    content = as_utf8(file.content)
+    is_saved_answer = is_answer(content)
     if is_saved_answer and spec.has_own_times:
         return [], (f"{file.input.name}: {_ANSWER_OF_NOW}",), ()
     try:
-        entries = (
-            answered_positions(file.content, spec.connector) if is_saved_answer else byte_map(file.content)
-        )
+        entries = answered_positions(content, spec.connector) if is_saved_answer else byte_map(file.content)
         for key, value in entries:
             entry = source_position(key, value, spec.connector, (spec.place, spec.position))
             if entry is None:

@@ -43,6 +43,11 @@ _DOCUMENT: Final = (
 )
 _BETWEEN: Final = r'(?<=\})\s*(?=\{"key":)'
 _FAREWELL: Final = r"(\^C)?Processed a total of [0-9]+ messages\s*$"
+_PREFIX: Final = (
+    r"^\s*(?:\[[^\[\]]*\]|[\w./-]+\s+\||\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d))\s+"
+    r'(?=\[|\{"key":|\S+::)'
+)
+"""What containers and loggers write before each line: a pod or a time in brackets, a service and a bar, a time."""
 _KEY: Final = r"^\s*\[(.*?),([A-Za-z0-9._-]+),([0-9]{1,10})\]::"
 _SINCE_2_1: Final = (
     _KEY + r"OffsetAndMetadata\(offset=(-?[0-9]+), leaderEpoch=Optional[A-Za-z]*(?:\.empty|\[([0-9]+)\]), "
@@ -132,7 +137,7 @@ def _sorted(lines: DataFrame, group: str) -> DataFrame:
     | `[audit,orders,0]::OffsetAndMetadata` | another    | …      |           |                  |
     | `loader::GroupMetadata(…`             | membership |        |           |                  |
     """
-    text = F.regexp_replace(TEXT, _FAREWELL, "")
+    text = F.regexp_replace(F.regexp_replace(TEXT, _FAREWELL, ""), _PREFIX, "")
     parts = F.when(F.contains(text, F.lit('{"key":')), F.split(text, _BETWEEN)).otherwise(F.array(text))
     documents = lines.select("*", F.explode(parts).alias("document")).where(F.trim("document") != "")
     is_json = F.col("document").rlike(r'^\s*\{"key"\s*:')
@@ -216,8 +221,10 @@ def _kind_of_line(group: str) -> Column:
     begin, text = F.lit(f"[{group},"), F.trim("document")
     is_own = F.regexp_extract("document", _KEY, 1) == group
     has_key = F.col("document").rlike(_KEY)
+    has_own_key_behind = F.col("document").rlike(rf"\Q[{group},\E[A-Za-z0-9._-]+,[0-9]{{1,10}}\]::")
     return (
-        F.when(has_key & ~is_own, _OTHER_GROUP)
+        F.when(has_key & ~is_own & has_own_key_behind, _BROKEN)
+        .when(has_key & ~is_own, _OTHER_GROUP)
         .when(F.col("line").isNotNull(), _COMMIT)
         .when(F.col("document").rlike(_DELETED), _TOMBSTONE)
         .when(F.startswith(text, begin) | F.startswith(begin, text), _BROKEN)

@@ -35,6 +35,10 @@ _CLIENT_VALUES: Final = {
 }
 """Values of frameworks, and of .NET, and the client's value for each; normalized."""
 
+_OF_PINOT: Final = "stream.kafka.consumer.prop."
+_PINOT_VALUES: Final = {"auto.offset.reset": {"smallest": "earliest", "largest": "latest"}}
+"""Apache Pinot's words, which it translates for the client. Docs: Apache Pinot, Stream ingestion."""
+
 _DELAYS: Final = ("timeToLive", "sendTimeoutMs")
 _DELAY: Final = re.compile(r"(?:PT?)?(\d{1,15})(ms|s|m|h|d)", re.IGNORECASE)
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -87,6 +91,8 @@ def client_settings(place: Place) -> dict[str, str]:
 def _client_value(name: str, value: str, written: str) -> str:
     key = written.rsplit(".", 1)[-1]
     is_as_client = written == name or written.endswith((f".{name}", f"[{name}]"))
+    if _OF_PINOT in written:
+        return _PINOT_VALUES.get(name, {}).get(value.lower(), value)
     if name in _DELAYS and not is_as_client:
         return _milliseconds(value)
     is_passed_on = is_as_client or ((key.isupper() or "_" in key) and not _is_bound(name, written))

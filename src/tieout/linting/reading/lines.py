@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,6 +14,10 @@ _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _DOCUMENT: Final = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
 _DESCRIBE_OUTPUT: Final = re.compile(r"(.*) sensitive=(?:true|false) synonyms=\{.*\}")
 _VARIABLE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
+_SHELL: Final = re.compile(r"\s*export\s|.*[;&]\s*export\s")
+"""A line of a shell's script, not of a file that a container reads: several variables may be set in it."""
+_SHELL_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_SHELL_BREAKS: Final = ";&|"
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:\s+#.*)?""")
 
 
@@ -120,16 +125,40 @@ def flink_lines(text: str) -> dict[str, str]:
 def variables(text: str) -> dict[str, str]:
     r"""Return the environment variables that a file such as `.env` sets, without quotes around values.
 
-    >>> variables("export KAFKA_ACKS='all' # note\nB=1")
-    {'KAFKA_ACKS': 'all', 'B': '1'}
+    >>> variables("export KAFKA_ACKS='all' RETRIES=3 # note\nB=1 C=2")
+    {'KAFKA_ACKS': 'all', 'RETRIES': '3', 'B': '1 C=2'}
     """
-    entries = {}
+    entries: dict[str, str] = {}
     for line in text.splitlines():
         match = None if line.lstrip().startswith("#") else _VARIABLE.fullmatch(line)
-        if match:
+        exported = _exported(line) if match and _SHELL.match(line) else None
+        if exported:
+            entries.update(exported)
+        elif match:
             quoted = _QUOTED.fullmatch(match[2].strip())
             entries[match[1]] = quoted[2] if quoted else match[2].split(" #", 1)[0].strip()
     return entries
+
+
+def _exported(line: str) -> dict[str, str] | None:
+    """Return the variables that a line of a shell's script sets, None where its quotes are not closed.
+
+    >>> _exported("export A=1 B='x y'; export C=$D # E=2"), _exported("A=1; export A")
+    ({'A': '1', 'B': 'x y', 'C': '$D'}, {'A': '1'})
+    """
+    words = shlex.shlex(line, posix=True, punctuation_chars=_SHELL_BREAKS)
+    words.whitespace_split, words.commenters = True, ""
+    found: dict[str, str] = {}
+    try:
+        for word in words:
+            if word.startswith("#"):
+                break
+            name, equals, value = word.partition("=")
+            if equals and _SHELL_NAME.fullmatch(name):
+                found[name] = value
+    except ValueError:
+        return None
+    return found
 
 
 def sql_settings(text: str) -> Section:

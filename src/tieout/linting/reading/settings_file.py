@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,12 +14,13 @@ from tieout.contracts.secrets import is_secret, is_secret_name
 from tieout.errors import SettingsFileError
 from tieout.linting.reading.entries import Documents, Entry, entries_of, is_variable, key_of
 from tieout.linting.reading.families import family_of
-from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
+from tieout.linting.reading.kubernetes import is_resource, resources, settings_in, with_config_maps
 from tieout.linting.reading.lines import flink_lines, properties, sql_settings, variables
 from tieout.linting.reading.mentions import mentions, setting_in
 from tieout.linting.reading.places import Place, places_of
 from tieout.linting.reading.profiles import OF_FILE, selected
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
+from tieout.linting.reading.urls import with_options
 from tieout.linting.reading.xml_trees import xml_tree
 from tieout.linting.versions import ALL, Versions
 from tieout.regular_files import opened_file
@@ -46,6 +48,7 @@ Docs: Compose Specification; Kubernetes, Container; Flux, HelmRelease; Argo CD, 
 
 _JSON: Final = re.compile(r"(^|\.)spring\.application\.json$")
 
+_HIDDEN: Final = "<secret>"
 _SEPARATED: Final = re.compile(r"[\n:=]")
 _PROPERTIES: Final = re.compile(
     r"(?:[ \t]*(?:[#!].*|[\w.-]+[ \t]*=.*)?(?:\n|$))*[ \t]*[\w.-]+[ \t]*=.*\n.*", re.DOTALL
@@ -123,7 +126,9 @@ def read_settings(
     parsed = _parsed(str(file), kind, _text(file), request)
     labelled, family_notes, profile = _family(file, list(_documents(parsed.trees, request)), request)
     of_part = [(label, entries) for label, entries in labelled if entries is not None]
-    documents = [(label, [each for each in entries if not _is_secret(each)]) for label, entries in of_part]
+    if section == "activemq":
+        of_part = [(label, list(with_options(entries))) for label, entries in of_part]
+    documents = [(label, list(_without_secrets(entries))) for label, entries in of_part]
     names = [label for label, entries in labelled if entries is None]
     names += [e.written for _, entries in documents for e in entries if not e.written.startswith("[")]
     selections = list(_selections(documents, profile))
@@ -220,6 +225,15 @@ def _is_secret(entry: Entry) -> bool:
     return is_secret_name(entry.written) or is_secret(entry.value)
 
 
+def _without_secrets(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Yield the entries without possible secrets; of one that takes in more, the name is kept."""
+    for entry in entries:
+        if not _is_secret(entry):
+            yield entry
+        elif _IMPORT.search(key_of(entry)):
+            yield replace(entry, value=_HIDDEN)
+
+
 def _text(file: Path) -> str:
     try:
         with opened_file(file) as stream:
@@ -294,11 +308,12 @@ def _has_nested(tree: dict[str, Any]) -> bool:
 
 def _documents(trees: Sequence[Tree], request: _Request) -> Iterator[tuple[str, list[Entry] | None]]:
     """Yield a label and the entries of each document; None instead of entries for another part's resource."""
-    for tree in trees:
-        if not is_resource(tree):
+    found = [list(resources(tree)) if is_resource(tree) else None for tree in trees]  # type: ignore[arg-type]
+    filled = iter(with_config_maps([resource for each in found for resource in each or ()]))
+    for tree, of_tree in zip(trees, found, strict=True):
+        if of_tree is None:
             yield "", list(entries_of(_unpacked(_without_extensions(tree), request)))
-            continue
-        for resource in resources(tree):  # type: ignore[arg-type]  # is_resource says that it is a mapping
+        for resource in islice(filled, len(of_tree or ())):
             label, settings = settings_in(resource, request.section)
             yield label, None if settings is None else list(entries_of(_unpacked(settings, request)))
 
