@@ -41,6 +41,7 @@ from tieout.engine.sources.source import (
     cluster_failure,
     is_of_spark,
 )
+from tieout.engine.topic_names import other_names, with_names
 from tieout.errors import SourceError, UnreadableTimeError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Identity, Ledger, Window
 
@@ -123,6 +124,7 @@ def _opened(
         numbers,
         takes_dates=window.end - window.start >= timedelta(days=1),
         is_by_position=contract.identity is Identity.POSITION,
+        topic_names=other_names(contract),
     )
     reading = _with_taken_at(READERS[spec.source.kind](spec.source, request), ledger)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
@@ -162,6 +164,7 @@ def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed
                 f"ledgers.{ledger}.fold_by: the source has no column {', '.join(lacking)}; map it in columns"
             )
         found = replace(found, rows=folded(found.rows, spec.fold_by))
+    found = with_names(found, request.topic_names)
     if reach is None or ledger is Ledger.LOG:
         return found
     return replace(found, rows=found.rows.where(reach.may_hold(F.col(TIME_COLUMN[ledger]))))

@@ -18,6 +18,8 @@ from tieout.regular_files import opened_file
 _LENGTH: Final = "content-length"
 _NO_FILE: Final = (errno.EINVAL, errno.ELOOP, errno.EISDIR)
 """What is said of a pipe, a device, a folder, or a link that leads to itself in the place of an answer."""
+_PASSED_ON: Final = re.compile(rb"HTTP/\S+ (?:[13]\d\d\b|200 connection established)", re.IGNORECASE)
+"""The head of an answer that another one follows: a redirection (`curl --location`), a proxy's consent."""
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 """How a broker writes the number of a ledger or entry."""
 
@@ -111,6 +113,8 @@ def _answer(content: bytes) -> Answer:
         AnswerError: where it holds none, or a part of one.
     """
     head, end, body = content.partition(b"\r\n\r\n")
+    while body.startswith(b"HTTP/") and _PASSED_ON.match(head):
+        head, end, body = body.partition(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
     first = lines[0].split(" ", 2)
     if not end or not first[0].startswith("HTTP/") or len(first) < len(("version", "status")):

@@ -48,7 +48,7 @@ def added(
         (
             b"\0\0\0\0\x1c" + bytes(5),  # length, a text, command id, response required
             b"\0" + _destination(queue) + b"\0",  # producer, destination, transaction
-            b"\0" if original is None else _destination(original),
+            b"\0" if original is None else _destination(original.removeprefix("topic://"), original),
             _message_id(number) + b"\0\0" + bytes(4) + b"\0\1",  # original transaction to persistent
             struct.pack(">q", expires) + b"\4\0",  # expiration, priority, reply to
             struct.pack(">q", MILLIS + 1000 * number - 5) + b"\0",  # timestamp, type
@@ -60,6 +60,11 @@ def added(
         )
     )
     return _command(1, _info(transaction) + _place(queue, number) + _field(4, frame))
+
+
+def published(number: int, topic: str = "orders") -> bytes:
+    """Return the record of a message that is stored for the durable subscribers of a topic."""
+    return _command(1, _place(topic, number, kind=1) + _field(4, b""))
 
 
 def removed(
@@ -117,8 +122,8 @@ def _info(transaction: int | None) -> bytes:
     return _field(1, _field(1, local))
 
 
-def _place(queue: str, number: int) -> bytes:
-    return _field(2, _varint(8) + _varint(0) + _field(2, queue.encode())) + _field(
+def _place(queue: str, number: int, kind: int = 0) -> bytes:
+    return _field(2, _varint(8) + _varint(kind) + _field(2, queue.encode())) + _field(
         3, f"ID:host-1:1:{number}".encode()
     )
 
@@ -142,8 +147,8 @@ def _optional(value: str) -> bytes:
     return b"\1" + _text(value)
 
 
-def _destination(queue: str) -> bytes:
-    return b"\1\x64" + _optional(queue)
+def _destination(name: str, whole: str = "") -> bytes:
+    return (b"\1\x65" if whole.startswith("topic://") else b"\1\x64") + _optional(name)
 
 
 def _message_id(number: int) -> bytes:

@@ -18,6 +18,7 @@ from tests.engine.sources.kahadb import (
     deleted,
     ended,
     journal,
+    published,
     removed,
     rewritten,
     started,
@@ -125,13 +126,81 @@ def test_a_dead_letter_that_is_put_back_is_none_any_more(
 def test_a_queue_that_the_journal_does_not_have_is_reported_with_those_that_it_has(
     spark: SparkSession, queue: Path
 ) -> None:
-    """A name is written with other capital letters easily, and an empty queue is no fault."""
+    """An empty queue is no fault."""
     for ledger in (Ledger.LOG, Ledger.COMMITTED):
-        reading = _reading(spark, queue, ledger, destination="Orders")
+        reading = _reading(spark, queue, ledger, destination="bills")
 
-        expected = "no message of the queue Orders in the journal, found messages of ActiveMQ.DLQ, orders"
+        expected = "no message of the queue bills in the journal, found messages of ActiveMQ.DLQ, orders"
         assert expected in reading.notes
         assert reading.unparsed_inputs == 0
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ((added(0, "Orders"),), "found Orders: capital letters count"),
+        ((published(0), published(1)), "orders is a topic in the journal"),
+        ((added(0, "Consumer.A.orders", original="topic://orders"),), "handed on to Consumer.A.orders"),
+        ((added(0, "orders.in", original="orders"), published(1)), "handed on to orders.in"),
+    ],
+    ids=["letters", "topic", "virtual topic", "composite queue"],
+)
+def test_a_name_that_is_no_queue_of_the_journal_covers_nothing(
+    spark: SparkSession, tmp_path: Path, records: tuple[bytes, ...], expected: str
+) -> None:
+    """What waits for the subscribers of a topic, or in the queues it is handed on to, is not missing from the log."""
+    write(tmp_path / "store", 1, journal(*records), _WRITTEN)
+
+    for ledger in (Ledger.LOG, Ledger.COMMITTED):
+        reading = _reading(spark, tmp_path, ledger, path="store")
+
+        assert reading.unparsed_inputs == 1
+        assert expected in reading.notes[0]
+
+
+def test_a_topic_beside_a_queue_of_its_name_is_no_fault(spark: SparkSession, queue: Path) -> None:
+    """The queue has messages of its own."""
+    write(queue / "store", 3, journal(published(4)), _WRITTEN)
+
+    assert _reading(spark, queue, Ledger.LOG).unparsed_inputs == 0
+
+
+def test_dead_letters_of_a_broker_with_several_stores_are_not_covered(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The queue of dead letters is in a store of its own, so that nobody knows whether it has them."""
+    store = "queue#3a#2f#2forders"
+    write(tmp_path / store, 1, journal(added(0), removed(0), added(1)), _WRITTEN)
+
+    assert _reading(spark, tmp_path, Ledger.DEAD_LETTERS, path=store).unparsed_inputs == 0
+    write(tmp_path / store, 1, journal(added(0), removed(0), added(1), removed(1, kind=1)), _WRITTEN)
+
+    assert _reading(spark, tmp_path, Ledger.DEAD_LETTERS, path=store).unparsed_inputs == 1
+    assert _reading(spark, tmp_path, Ledger.LOG, path=store).unparsed_inputs == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        (
+            "store/activemq-data-1.amq",
+            "store/activemq-data-1.amq is of ActiveMQ Artemis, whose journal is not read",
+        ),
+        ("store/journal/activemq-data-1.amq", "is of ActiveMQ Artemis"),
+        ("store/queue#3a#2f#2forders/db-1.log", "found journals in store/queue#3a#2f#2forders: name the one"),
+    ],
+)
+def test_what_is_there_instead_of_a_journal_is_named(
+    spark: SparkSession, tmp_path: Path, file: str, expected: str
+) -> None:
+    """Another product's files, or the stores of several queues below the folder."""
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_bytes(journal(added(0)))
+
+    reading = _reading(spark, tmp_path, Ledger.LOG, path="store")
+
+    assert reading.rows is None
+    assert expected in reading.notes[0]
 
 
 def _remove_first(folder: Path) -> None:

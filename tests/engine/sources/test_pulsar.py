@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.builders import NOW, WINDOW, contract_of, evidence_of, rows_of
 from tests.pulsar import ANSWERS, ORDERS, STATISTICS, served
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.reading import read_evidence
 from tieout.engine.sources import pulsar
 from tieout.engine.systems.pulsar_positions import packed
 from tieout.errors import SourceError, SourceUnreachableError
+from tieout.model import Ledger
 
 _ENTRY = f"{ORDERS}/ledger"
 _ID = {
@@ -173,6 +175,65 @@ def test_an_entry_that_cannot_be_read_is_a_faulty_row(spark: SparkSession, copy:
     assert found.coverage.unparsed == 1
     assert len(rows_of(found, "offset")) == 21 - 5
     assert found.coverage.notes[0] == "entry 5:7: message 0 of a batch of 5 is cut off"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://broker-2:8080/x\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n",
+    ],
+)
+def test_a_copy_has_the_heads_of_redirections_and_proxies_before_the_answer(
+    spark: SparkSession, copy: Path, first: bytes
+) -> None:
+    """As `curl --include --location` writes them: a broker redirects to the one that serves the topic."""
+    for file in copy.rglob("*"):
+        if file.is_file():
+            file.write_bytes(first + file.read_bytes())
+
+    _as_recorded(_copied(spark, copy))
+
+
+def test_a_redirection_alone_is_no_answer(spark: SparkSession, copy: Path) -> None:
+    """Whoever did not follow it has to ask again."""
+    (copy / STATISTICS).write_bytes(b"HTTP/1.1 307 Temporary Redirect\r\nContent-Length: 0\r\n\r\n")
+
+    assert "expected an answer of status 200, found '307'" in _copied(spark, copy).coverage.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("log", "row", "partition", "expected"),
+    [
+        ("orders", "persistent://public/default/orders", 0, "orders"),
+        ("orders", "public/default/orders-partition-0", 0, "orders"),
+        ("persistent://public/default/orders", "orders", 0, "persistent://public/default/orders"),
+        ("orders", "persistent://acme/default/orders", 0, "persistent://acme/default/orders"),
+        ("orders", "orders-partition-1", 0, "orders-partition-1"),
+        ("orders", "Orders", 0, "Orders"),
+    ],
+)
+def test_a_topic_has_one_name_in_all_ledgers(
+    spark: SparkSession, copy: Path, log: str, row: str, partition: int, expected: str
+) -> None:
+    """Clients write the whole name, people a short one; another topic keeps its own."""
+    (copy.parent / "sent.jsonl").write_text(
+        json.dumps(
+            {"message_id": "m-0", "topic": row, "partition": partition, "offset": 5, "outcome": "acked"}
+        )
+    )
+    ledgers = {
+        "log": {
+            "source": {"kind": "pulsar", "path": "answers", "topic": log, "taken_at": "now"},
+            "columns": _ID,
+        },
+        "produced": {"source": {"kind": "files", "format": "jsonl", "path": "sent.jsonl"}},
+    }
+
+    found = read_evidence(spark, contract_of(copy.parent, ledgers), WINDOW, NOW)
+
+    assert rows_of(found[Ledger.PRODUCED], "topic") == [(expected,)]
+    assert set(rows_of(found[Ledger.LOG], "topic")) == {(log,)}
 
 
 def test_an_entry_that_is_not_there_keeps_the_ledger_from_covering(spark: SparkSession, copy: Path) -> None:

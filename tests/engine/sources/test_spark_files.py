@@ -126,6 +126,24 @@ def test_an_orphan_is_no_output_and_is_staged(spark: SparkSession, out: Path) ->
     assert staged.coverage.is_sound
 
 
+def test_files_that_a_sink_forgot_are_before_the_output_s_beginning(spark: SparkSession, out: Path) -> None:
+    """With `retention` a compacted manifest names newer files alone; an orphan among those is no reason."""
+    named = _parts(out)
+    shutil.copy(named[-1], named[-1].with_name(f"part-9{named[-1].name[4:]}"))
+    assert _reading(spark, out).complete_from is None
+    log = next((out / "_spark_metadata").glob("*.compact"))
+    version, oldest, *others = log.read_text().split("\n")
+    log.write_text("\n".join((version, *others)))
+    log.with_name(f".{log.name}.crc").unlink(missing_ok=True)
+    forgotten = next(path for path in named if path.name in oldest)
+
+    os.utime(forgotten, (1, 1))
+
+    reading = _reading(spark, out)
+    assert reading.complete_from is not None
+    assert any("the sink forgets its files (retention)" in note for note in reading.notes)
+
+
 def test_a_folder_without_orphans_has_nothing_staged(spark: SparkSession, sink: Path) -> None:
     """That is evidence, and no fault."""
     found = _evidence(spark, sink, "staged")

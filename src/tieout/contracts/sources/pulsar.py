@@ -12,6 +12,7 @@ from tieout.contracts.sources.copies import Copy
 
 _SCHEME: Final = "persistent://"
 _NOT_KEPT: Final = "non-persistent://"
+_DEFAULTS: Final = "public/default/"
 _PARTS: Final = re.compile(r"[^/\s]+(?:/[^/\s]+){2}|[^/\s]+")
 
 
@@ -44,7 +45,19 @@ class _PulsarAnswers(Copy):
         'public/default/orders'
         """
         name = self.topic.removeprefix(_SCHEME)
-        return name if "/" in name else f"public/default/{name}"
+        return name if "/" in name else f"{_DEFAULTS}{name}"
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All names of the topic: with and without its scheme, and short where tenant and namespace are the defaults.
+
+        >>> PulsarSource(connection="pulsar", topic="orders").spellings
+        ('public/default/orders', 'persistent://public/default/orders', 'orders', 'persistent://orders')
+        """
+        path = self.topic_path
+        short = path.removeprefix(_DEFAULTS)
+        names = (path,) if short == path else (path, short)
+        return tuple(scheme + name for name in names for scheme in ("", _SCHEME))
 
     @model_validator(mode="after")
     def _has_one_of_connection_and_path(self) -> Self:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -15,7 +16,8 @@ from pyspark.sql import DataFrame
 from tieout.contracts import KahaDbSource
 from tieout.engine.limits import is_time, shown
 from tieout.engine.materialising import no_rows
-from tieout.engine.sources.kahadb_folders import Journal, read_journal
+from tieout.engine.sources.kahadb_folders import ARTEMIS, Journal, elsewhere, read_journal
+from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.small_files import SmallFile, local_folder
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
@@ -54,6 +56,28 @@ _NOT_STORED: Final = (
     "say concurrent_store_and_dispatch: false here"
 )
 _ONE_BY_ONE: Final = "{} is a queue: its messages are acknowledged one by one (consumption: queue)"
+_TOPIC: Final = (
+    "{0} is a topic in the journal, which tells nothing of a topic's subscribers by message: expected a queue; leave "
+    "the journal out, or name the queue of a virtual topic's consumer"
+)
+_HANDED_ON: Final = (
+    "no message of the queue {} in the journal: what is sent to it is handed on to {}; name that queue in "
+    "destination"
+)
+_OTHER_LETTERS: Final = (
+    "no message of the queue {} in the journal, found {}: capital letters count in destination"
+)
+_OWN_STORE: Final = "queue#3a#2f#2f"
+"""The beginning of a folder's name where the broker has a store for each of several destinations: `queue://`."""
+_PARKED_ELSEWHERE: Final = (
+    "{}: {} messages were taken away as poison, and not into this store: the broker has several (mKahaDB), and its "
+    "dead letter queues are in others; export them as rows of a file, and declare that"
+)
+_ARTEMIS: Final = (
+    "{} is of ActiveMQ Artemis, whose journal is not read: export messages and acknowledgements as rows of "
+    "files"
+)
+_BELOW: Final = "found journals in {}: name the one that has the queue"
 _Row = tuple[object, ...]
 
 
@@ -76,15 +100,30 @@ def read(spec: KahaDbSource, request: Request) -> Reading:
     folders = [local_folder(request, path) for path in spec.path]
     journal = read_journal(folders, request.base_dir, add_entries)
     if not journal.files:
-        absent = journal.faults or (f"{', '.join(spec.path)}: no file of a KahaDB journal, db-1.log",)
+        absent = journal.faults or (_absent(spec, folders, request),)
         is_present = any(folder.exists() for folder in folders)
         return Reading(None, is_present=is_present, read_at=request.now, unparsed_inputs=1, notes=absent)
     return _reading(spec, request, journal, history)
 
 
+def _absent(spec: KahaDbSource, folders: list[Path], request: Request) -> str:
+    """Return that there is no journal, and what there is instead."""
+    found = list(elsewhere(folders))
+    names = [name_of(path, request.base_dir) for path in found]
+    reason = f"{', '.join(spec.path)}: no file of a KahaDB journal, db-1.log"
+    if found and found[0].suffix == ARTEMIS:
+        return f"{reason}; {_ARTEMIS.format(names[0])}"
+    return f"{reason}; {_BELOW.format(', '.join(names))}" if found else reason
+
+
 def _reading(spec: KahaDbSource, request: Request, journal: Journal, history: QueueHistory) -> Reading:
     taken_at = spec.taken_time(request.now)
-    faults = (*journal.faults, *((_NOT_STORED,) if spec.concurrent_store_and_dispatch else ()))
+    faults = (
+        *journal.faults,
+        *((_NOT_STORED,) if spec.concurrent_store_and_dispatch else ()),
+        *_naming_faults(spec, history),
+        *_parking_faults(spec, request, history),
+    )
     unknown = sum(one.arrival is None for one in history.departures)
     unknown_notes = (
         (f"{unknown} acknowledgements of messages that the journal does not have",) if unknown else ()
@@ -103,6 +142,31 @@ def _reading(spec: KahaDbSource, request: Request, journal: Journal, history: Qu
     )
 
 
+def _naming_faults(spec: KahaDbSource, history: QueueHistory) -> Iterator[str]:
+    """Yield why a queue without messages is not the one that was meant: a journal has nothing of it."""
+    if history.arrivals or history.departures:
+        return
+    queue = spec.destination
+    alike = sorted(name for name in history.others if name.casefold() == queue.casefold())
+    if history.receivers:
+        yield _HANDED_ON.format(shown(queue), ", ".join(map(shown, sorted(history.receivers))))
+    elif history.is_topic:
+        yield _TOPIC.format(shown(queue))
+    elif alike:
+        yield _OTHER_LETTERS.format(shown(queue), ", ".join(map(shown, alike)))
+
+
+def _parking_faults(spec: KahaDbSource, request: Request, history: QueueHistory) -> Iterator[str]:
+    """Yield that dead letters may be in another store of the broker."""
+    stores = [path for path in spec.path if Path(path).name.startswith(_OWN_STORE)]
+    if request.ledger is Ledger.DEAD_LETTERS and stores and (unparked := _unparked(history)):
+        yield _PARKED_ELSEWHERE.format(stores[0], unparked)
+
+
+def _unparked(history: QueueHistory) -> int:
+    return sum(one.reason == POISON and not one.has_dead_letter for one in history.departed)
+
+
 def _queue_notes(spec: KahaDbSource, request: Request, history: QueueHistory) -> Iterator[str]:
     """Yield notes about the queue's transactions and departed messages."""
     states = [history.state_of(one.transaction) for one in history.arrivals]
@@ -110,7 +174,8 @@ def _queue_notes(spec: KahaDbSource, request: Request, history: QueueHistory) ->
         if count := states.count(state):
             yield f"{count} messages in transactions that are {state}, in no output"
     departures = ", ".join(f"{count} {reason}" for reason, count in reasons_of(history.departures).items())
-    if not history.arrivals and not history.departures:
+    is_absent = not history.arrivals and not history.departures
+    if is_absent and not any(_naming_faults(spec, history)):
         found = ", ".join(map(shown, sorted(history.others))) or "none"
         yield f"no message of the queue {shown(spec.destination)} in the journal, found messages of {found}"
     if departures:
@@ -119,9 +184,8 @@ def _queue_notes(spec: KahaDbSource, request: Request, history: QueueHistory) ->
     returned = sum(one.has_returned for one in departed)
     if returned:
         yield f"{returned} messages came back into the queue after they had left it"
-    lost = sum(one.reason == POISON and not one.has_dead_letter for one in departed)
-    if lost:
-        yield f"{lost} messages were taken away as poison, and no dead letter queue has them"
+    if unparked := _unparked(history):
+        yield f"{unparked} messages were taken away as poison, and no dead letter queue has them"
     if request.ledger is Ledger.COMMITTED:
         yield _ONE_BY_ONE.format(spec.destination)
 

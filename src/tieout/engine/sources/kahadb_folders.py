@@ -24,6 +24,8 @@ _MOST_FILE: Final = 64 << 20
 """The most bytes of a journal file; the broker begins another at `journalMaxFileLength`, 32 MB."""
 _MOST_BYTES: Final = 256 << 20
 """The most bytes of all files together."""
+ARTEMIS: Final = ".amq"
+_OF_ARTEMIS: Final = f"activemq-data-*{ARTEMIS}"
 _TRIES: Final = 3
 _NAMED: Final = 5
 _NOT_ARCHIVED: Final = (
@@ -60,6 +62,16 @@ def read_journal(folders: Sequence[Path], base_dir: Path, add_entries: AddEntrie
         except FileNotFoundError:
             continue
     return Journal((), 0, 0, (_MOVING.format(name_of(folders[0], base_dir)),))
+
+
+def elsewhere(folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield what is in or below folders without a journal: a file of Artemis's journal, else folders with a journal."""
+
+    def found(pattern: str) -> list[Path]:
+        return sorted(path for folder in folders for path in folder.glob(pattern))
+
+    artemis = [*found(_OF_ARTEMIS), *found(f"*/{_OF_ARTEMIS}")]
+    yield from artemis[:1] or sorted({path.parent for path in found("*/db-*.log")})[:_NAMED]
 
 
 def _listed(folders: Sequence[Path], base_dir: Path) -> tuple[dict[int, list[Path]], list[str]]:

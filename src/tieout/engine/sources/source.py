@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -98,7 +98,7 @@ class Request:
     that become numbers, times or flags alone. A reader that can leaves out what lies before `reach`. `group` is the
     contract's. `content_columns` are those, in lower case, that what a message carries is made of. `takes_dates` says
     whether a date is a time, which it is where the window is a day or longer. `is_by_position`: a row without position
-    is no known message.
+    is no known message. `topic_names` has the contract's name for each other spelling of a topic.
     """
 
     spark: SparkSession
@@ -113,6 +113,7 @@ class Request:
     number_columns: frozenset[str] = frozenset()
     takes_dates: bool = True
     is_by_position: bool = False
+    topic_names: Mapping[str, str] = field(default_factory=dict)
 
     def needs(self, column: str) -> bool:
         """Return whether a source column is used, or might be: an expression with its name in it may mean another."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -46,17 +46,26 @@ LEDGERS: Final = (Ledger.DELIVERED, Ledger.STAGED)
 MODIFIED: Final = "file_modified_at TIMESTAMP"
 """The column of when a row's file was written last, where the files are the system's own."""
 _ORPHAN: Final = f"not in {SINK_MANIFEST}"
+_FORGOTTEN: Final = (
+    f"files are older than all that {SINK_MANIFEST} names: the sink forgets its files (retention), or its first batch "
+    "was tried twice; the output begins with the oldest that is named"
+)
 _NOT_A_LOG: Final = "expected a batch's number as its name, or one with .compact, found another; take it away"
 
 
 @dataclass(frozen=True)
 class _Manifest:
-    """The output that a folder's manifest names, by path below the folder, and the manifest's faults."""
+    """The output that a folder's manifest names, by path below the folder, and the manifest's faults.
+
+    `compacted_from` is when the oldest named file was written, None where the manifest was not compacted: a sink with
+    the option `retention` forgets older files then, and leaves them in the folder.
+    """
 
     logs: tuple[SmallFile, ...]
     output: Mapping[str, SinkFile]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    compacted_from: datetime | None = None
 
 
 def read(spec: SparkFilesSource, request: Request) -> Reading:
@@ -84,7 +93,13 @@ def read(spec: SparkFilesSource, request: Request) -> Reading:
     files = FilesSource(path=(spec.path,), format=spec.format, options=spec.options)
     return with_metadata(
         reading_of(files, request, inputs),
-        lambda reading: _with_manifest(_rows(reading, spec, inputs, request), spec, manifest, notes, request),
+        lambda reading: _with_manifest(
+            _from_retained(_rows(reading, spec, inputs, request), manifest, orphans),
+            spec,
+            manifest,
+            notes,
+            request,
+        ),
     )
 
 
@@ -137,7 +152,10 @@ def _manifest(folder: Path, request: Request) -> _Manifest:
         else:
             faults.append(f"{full}: named by {SINK_MANIFEST}, and not in {origin} as others are")
     notes = () if origin == real else (f"{SINK_MANIFEST} names files in {origin}; they are read from here",)
-    return _Manifest(tuple(files), output, tuple(faults), notes)
+    written = [entry.modified_millis for entry in named.values() if entry.modified_millis is not None]
+    is_compacted = any(log.is_compact for log in logs)
+    begins = datetime.fromtimestamp(min(written) / 1000, UTC) if is_compacted and written else None
+    return _Manifest(tuple(files), output, tuple(faults), notes, begins)
 
 
 def _lines(file: SmallFile) -> tuple[SinkFile, ...]:
@@ -186,6 +204,16 @@ def _named(orphans: Sequence[Path], request: Request) -> tuple[str, ...]:
         return ()
     names = shortened(tuple(sorted(name_of(path, request.base_dir) for path in orphans)))
     return (f"{len(orphans)} files that {SINK_MANIFEST} does not name are no output: {', '.join(names)}",)
+
+
+def _from_retained(reading: Reading, manifest: _Manifest, orphans: Sequence[Path]) -> Reading:
+    """Return the reading with when it begins, where files that are older than all named ones are in the folder."""
+    begins = manifest.compacted_from
+    states = [] if begins is None else [state_of(path) for path in orphans]
+    times = [time_of(state.modified_ns) for state in states if state is not None]
+    if begins is None or not any(time is not None and time < begins for time in times):
+        return reading
+    return replace(reading, complete_from=begins, notes=(*reading.notes, _FORGOTTEN))
 
 
 def _rows(reading: Reading, spec: SparkFilesSource, inputs: Inputs, request: Request) -> Reading:

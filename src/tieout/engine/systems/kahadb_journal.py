@@ -25,7 +25,7 @@ _END: Final = b"-qMa"
 _USER, _CONTROL = 1, 2
 _TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK, _REMOVE_QUEUE, _REWRITTEN = 0, 1, 2, 4, 5, 6, 16
 _STARTED: Final = "LOADED"
-_QUEUE: Final = 0
+_QUEUE, _TOPIC = 0, 1
 LOCAL: Final = "local:"
 """Prefix of the name of a connection's transaction."""
 
@@ -80,11 +80,18 @@ class Deleted:
 
 
 @dataclass(frozen=True)
+class Published:
+    """A message that was stored for the durable subscribers of a topic."""
+
+    topic: str
+
+
+@dataclass(frozen=True)
 class Rewritten:
     """The start of a file whose entries the broker copied from an older file, so that it may delete that one."""
 
 
-Entry = Added | Removed | Ended | Started | Deleted | Rewritten
+Entry = Added | Removed | Ended | Started | Deleted | Published | Rewritten
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class Torn:
 def entries_in(content: bytes) -> Iterator[Entry | Torn]:
     """Yield the entries of a journal file in the order of writing; if it is torn, last a `Torn`.
 
-    Records that belong to neither a queue nor a transaction are skipped.
+    Records that belong to neither a queue nor a transaction are skipped, but for the messages of topics.
 
     Raises:
         FormatError: if a record with a valid checksum cannot be read.
@@ -168,10 +175,10 @@ def _entry(record: bytes, at: int) -> Entry | None:
 
 
 def _of_queue(kind: int, fields: dict[int, bytes | int], at: int) -> Entry | None:
-    """Return what became of a queue or of a message in it, None for a destination of another kind."""
-    queue = _queue(fields, 1 if kind == _REMOVE_QUEUE else 2)
-    if queue is None:
-        return None
+    """Return what became of a queue or of a message in it; of other destinations only a topic's messages, else None."""
+    type_, queue = _destination(fields, 1 if kind == _REMOVE_QUEUE else 2)
+    if type_ != _QUEUE:
+        return Published(queue) if (kind, type_) == (_ADD, _TOPIC) else None
     if kind == _REMOVE_QUEUE:
         return Deleted(queue)
     message_id, transaction = _text(fields, 3), _transaction(fields[1]) if 1 in fields else None
@@ -181,10 +188,10 @@ def _of_queue(kind: int, fields: dict[int, bytes | int], at: int) -> Entry | Non
     return Removed(queue, message_id, transaction, by)
 
 
-def _queue(fields: dict[int, bytes | int], number: int) -> str | None:
-    """Return the name of the queue in a field, None for a destination of another kind."""
+def _destination(fields: dict[int, bytes | int], number: int) -> tuple[bytes | int, str]:
+    """Return the type and the name of the destination in a field."""
     destination = _fields(_bytes(fields, number))
-    return _text(destination, 2) if destination.get(1, _QUEUE) == _QUEUE else None
+    return destination.get(1, _QUEUE), _text(destination, 2)
 
 
 def _transaction(content: bytes | int) -> str:

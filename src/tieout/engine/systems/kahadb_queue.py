@@ -19,6 +19,7 @@ from tieout.engine.systems.kahadb_journal import (
     Deleted,
     Ended,
     Entry,
+    Published,
     Removed,
     Rewritten,
     Started,
@@ -70,7 +71,8 @@ class Departure:
 class QueueHistory:
     """The history of one queue, built from a journal's files in the order of their numbers.
 
-    `others` are some of the other queues to which messages were added.
+    `others` are some of the other queues to which messages were added, `receivers` those of them that were given what
+    was sent to a queue or topic of this name. `is_topic`: messages were stored for subscribers of a topic of this name.
     """
 
     def __init__(self, queue: str) -> None:
@@ -78,6 +80,8 @@ class QueueHistory:
         self.arrivals: list[Arrival] = []
         self.departures: list[Departure] = []
         self.others: set[str] = set()
+        self.receivers: set[str] = set()
+        self.is_topic = False
         self._latest: dict[str, Arrival] = {}
         self._states: dict[str, str] = {}
         self._open: set[str] = set()
@@ -136,6 +140,8 @@ class QueueHistory:
         elif isinstance(entry, Deleted):
             if entry.queue == self._queue:
                 self._delete(file)
+        elif isinstance(entry, Published):
+            self.is_topic = self.is_topic or entry.topic == self._queue
         elif not isinstance(entry, Rewritten):
             if entry.transaction is not None and entry.transaction not in self._states:
                 self._open.add(entry.transaction)
@@ -159,7 +165,14 @@ class QueueHistory:
             return
         if len(self.others) < _MOST_OTHERS:
             self.others.add(entry.queue)
-        if message is not None and message.original == f"queue://{self._queue}":
+        if message is None or message.original is None:
+            return
+        kind, _, original = message.original.partition("://")
+        if original != self._queue:
+            return
+        if len(self.receivers) < _MOST_OTHERS:
+            self.receivers.add(entry.queue)
+        if kind == "queue":
             self._add_elsewhere(entry.message_id, message)
 
     def _add_elsewhere(self, message_id: str, copy: StoredMessage) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from tieout.engine.limits import number_in
+from tieout.engine.limits import is_time, number_in
 from tieout.engine.systems.json_texts import FormatError, json_object, offset_in
 
 _VERSION: Final = "v1"
@@ -32,11 +32,15 @@ class LogName:
 
 @dataclass(frozen=True)
 class SinkFile:
-    """One line of a log: a file's path as written by the query, its size in bytes, and the action."""
+    """One line of a log: a file's path as written by the query, its size in bytes, and the action.
+
+    `modified_millis` is when the file was written, in milliseconds since 1970, None if the line does not say it.
+    """
 
     path: str
     size: int
     is_added: bool
+    modified_millis: int | None = None
 
 
 def log_name(name: str) -> LogName | None:
@@ -54,7 +58,7 @@ def logged_files(content: bytes) -> tuple[SinkFile, ...]:
     r"""Return the lines of a log file.
 
     >>> logged_files(b'v1\n{"path":"file:///out/part%201","size":7,"action":"add"}')
-    (SinkFile(path='/out/part 1', size=7, is_added=True),)
+    (SinkFile(path='/out/part 1', size=7, is_added=True, modified_millis=None),)
 
     Raises:
         FormatError: if it is of another version, cut off, or has a line that is not a file's.
@@ -82,7 +86,10 @@ def _sink_file(fields: Mapping[str, object]) -> SinkFile:
     parts = [part for part in decoded.split("/") if part]
     if not parts or "\0" in decoded or any(part in (".", "..") for part in parts):
         raise FormatError("expected the path of a file, found one that leads elsewhere")
-    return SinkFile("/" + "/".join(parts), size, action == _ADD)
+    millis = offset_in(fields.get("modificationTime"))
+    return SinkFile(
+        "/" + "/".join(parts), size, action == _ADD, millis if millis and is_time(millis) else None
+    )
 
 
 def needed_logs(names: Iterable[LogName]) -> list[LogName]:
