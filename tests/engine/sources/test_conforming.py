@@ -364,7 +364,7 @@ def _rows_that_where_faults(
     ("where", "notes"),
     [
         ("kind = 'order'", ["where leaves out 1 rows"]),
-        ("kind = 'ORDER'", ["where leaves out 3 rows, and none is left: does it fit the values?"]),
+        ("kind = 'offer'", ["where leaves out 3 rows, and none is left: does it fit the values?"]),
         ("kind is not null", []),
         (None, []),
     ],
@@ -372,7 +372,7 @@ def _rows_that_where_faults(
 def test_rows_that_where_leaves_out_are_counted(
     spark: SparkSession, tmp_path: Path, where: str | None, notes: list[str]
 ) -> None:
-    """A condition in the wrong case leaves nothing to judge, which must be seen."""
+    """A condition that fits no row leaves nothing to judge, which must be seen."""
     rows = [
         {"message_id": str(number), "kind": kind} for number, kind in enumerate(("order", "order", "ping"))
     ]
@@ -380,6 +380,63 @@ def test_rows_that_where_leaves_out_are_counted(
     found = _evidence(spark, tmp_path, rows, where=where).coverage
 
     assert [note for note in found.notes if note.startswith("where")] == notes
+
+
+def test_a_word_that_where_has_in_another_spelling_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """A send called SEND was left out beside those called send, and with it that it was lost."""
+    rows = [
+        {"id": str(number), "kind": kind} for number, kind in enumerate(("send", "SEND", "send ", "ping"))
+    ]
+    faulty = {
+        "kind = 'send'": ["1", "2"],
+        "kind <> 'send'": ["1", "2"],
+        "kind in ('send', 'open')": ["1", "2"],
+        "kind in ('send', 'SEND', 'send ')": [],
+        "lower(trim(kind)) = 'send'": [],
+        "kind = 'send' or kind like 'send%'": [],
+    }
+    spec = {"source": jsonl("p.jsonl"), "columns": {"message_id": "id"}}
+
+    found = _evidence(spark, tmp_path, rows, where="kind = 'send'", columns=spec["columns"]).coverage
+
+    assert (found.rows, found.unparsed) == (1, 2)
+    assert any(
+        "p.jsonl:2: where: expected 'send' as the contract writes it, found 'SEND'" in note
+        for note in found.notes
+    )
+    assert any(note == "where leaves out 1 rows" for note in found.notes)
+    assert (
+        _rows_that_where_faults(spark, tmp_path, [row | {"log": ""} for row in rows], list(faulty)) == faulty
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "read", "unparsed"),
+    [
+        ("if(status = 'ok', 'ok', 'failed')", [("0", "ok"), ("3", "failed")], 2),
+        ("case status when 'ok' then 'ok' else 'failed' end", [("0", "ok"), ("3", "failed")], 2),
+        ("case when 'ok' = status then 'ok' else 'failed' end", [("0", "ok"), ("3", "failed")], 2),
+        (
+            "if(lower(trim(status)) = 'ok', 'ok', 'failed')",
+            [("0", "ok"), ("1", "ok"), ("2", "ok"), ("3", "failed")],
+            0,
+        ),
+        ("if(is_ok = 'True', 'ok', 'failed')", [(str(number), "ok") for number in range(4)], 0),
+    ],
+)
+def test_a_word_that_an_expression_has_in_another_spelling_is_counted(
+    spark: SparkSession, tmp_path: Path, outcome: str, read: list[tuple[str, str]], unparsed: int
+) -> None:
+    """An OK that counts as failed was told as a loss."""
+    rows = [
+        {"message_id": str(number), "status": status, "is_ok": True}
+        for number, status in enumerate(("ok", "OK", "ok ", "error"))
+    ]
+
+    found = _evidence(spark, tmp_path, rows, "delivered", columns={"outcome": outcome})
+
+    assert rows_of(found, "message_id", "outcome") == read
+    assert found.coverage.unparsed == unparsed
 
 
 def test_where_may_be_null_of_what_no_application_wrote(spark: SparkSession, tmp_path: Path) -> None:
@@ -453,6 +510,25 @@ def test_a_row_of_the_log_is_a_record_or_states_bounds(spark: SparkSession, tmp_
         "p.jsonl:3: offset: expected a record's offset, or one of log_start_offset" in note
         for note in found.coverage.notes
     )
+
+
+def test_a_json_field_that_no_line_has_may_be_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    """Programs leave out a field without a value. Of an id, of an outcome or of a misspelt name it is an error."""
+    rows = [{"id": "1", "sent_at": "2026-11-20T10:00:00Z"}]
+    columns = {"message_id": "id", "attempted_at": "sent_at", "completed_at": "answer.at"}
+
+    found = _evidence(spark, tmp_path, rows, columns=columns)
+
+    assert rows_of(found, "message_id", "completed_at") == [("1", None)]
+    assert "completed_at" not in found.present
+    assert "completed_at: no line has the field answer.at, so it is null in every row" in found.coverage.notes
+    for column, text in (
+        ("completed_at", "sent_ta"),
+        ("outcome", "status"),
+        ("completed_at", "date(answered)"),
+    ):
+        with pytest.raises(SourceError, match="no column"):
+            _evidence(spark, tmp_path, rows, columns={**columns, column: text})
 
 
 def test_canonical_schema_whatever_the_source_has(spark: SparkSession, tmp_path: Path) -> None:
@@ -594,8 +670,8 @@ _BY_CASE = "case status when 'ok' then 'acked' when 'error' then 'failed' end"
 @pytest.mark.parametrize(
     ("statuses", "outcome", "is_doubtful"),
     [
-        (["OK", "OK"], _BY_CASE, True),
-        (["OK", "error"], _BY_CASE, False),
+        (["done", "done"], _BY_CASE, True),
+        (["done", "error"], _BY_CASE, False),
         (["OK"], "cast(null as string)", False),
         ([None], "status", False),
     ],
@@ -626,6 +702,19 @@ def test_an_id_of_a_rounded_number_is_unreadable(spark: SparkSession, tmp_path: 
     assert found.coverage.unparsed == 2
     assert "another id" in found.coverage.notes[0]
     assert {row["message_id"] for row in found.rows.collect()} in ({"12", None}, {"12.0", None})
+
+
+def test_an_id_that_lacks_digits_is_unreadable(spark: SparkSession, tmp_path: Path) -> None:
+    """A spreadsheet shows six digits of a long number, Java seventeen: beside other ids it looked like a loss."""
+    rounded = ["1.23457E+15", "1e+21", "1.2345678901234568E19"]
+    others = ["1.5E+1", "1.2E1", "5e17", "1E400", "a.b+c", "v1.5E17"]
+    rows = [{"message_id": id_} for id_ in (*rounded, *others)]
+
+    found = _evidence(spark, tmp_path, rows)
+
+    assert {row["message_id"] for row in found.rows.collect()} == {*others}
+    assert found.coverage.unparsed == len(rounded)
+    assert any("message_id: expected a number with all its digits" in note for note in found.coverage.notes)
 
 
 def test_what_a_producer_stamps_is_compared_as_a_record_keeps_it(spark: SparkSession, tmp_path: Path) -> None:

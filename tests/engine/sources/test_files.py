@@ -495,6 +495,17 @@ def test_a_csv_column_in_two_spellings_is_named(spark: SparkSession, tmp_path: P
     assert "found Outcome twice" in found.coverage.notes[0]
 
 
+def test_csv_columns_without_a_name_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Pandas writes its index so, a spreadsheet the empty columns behind its own; a cell in one is not the row's."""
+    (tmp_path / "a.csv").write_text(",message_id,outcome,,\n0,a,ok,,\n1,b,ok,,note\n2,c,ok,\n")
+    (tmp_path / "b.csv").write_text("message_id,outcome\nd,ok\n")
+
+    found = evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"))
+
+    assert rows_of(found, "message_id", "outcome") == [("a", "ok"), ("b", "ok"), ("d", "ok")]
+    assert (found.coverage.unparsed, found.coverage.notes[0]) == (1, "a.csv:4: the line has not 5 columns")
+
+
 def test_a_line_above_a_csv_header_that_only_excel_reads_is_named(
     spark: SparkSession, tmp_path: Path
 ) -> None:

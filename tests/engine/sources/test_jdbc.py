@@ -255,6 +255,24 @@ def test_what_spark_cannot_hold_is_counted(spark: SparkSession, tmp_path: Path, 
     assert found.coverage.notes[0].startswith("processed_at: expected an ISO 8601 time")
 
 
+def test_what_spark_cannot_hold_costs_nothing_unless_it_is_used(
+    spark: SparkSession, tmp_path: Path, execute: Execute
+) -> None:
+    """The name of an unused column may stand in that of a used one."""
+    execute(
+        "CREATE TABLE analytics.orders (order_id text, d date, loaded timestamptz, loaded_at timestamptz);"
+        "INSERT INTO analytics.orders VALUES ('a', 'infinity', 'infinity', now())"
+    )
+    columns = {"message_id": "upper(order_id)", "processed_at": "date_trunc('second', loaded_at)"}
+
+    found = _evidence(spark, tmp_path, columns=columns)
+    used = _evidence(spark, tmp_path, columns={**columns, "processed_at": "coalesce(loaded, loaded_at)"})
+
+    assert rows_of(found, "message_id") == [("A",)]
+    assert found.coverage.unparsed == 0
+    assert used.coverage.notes[0] == "loaded: cannot be held by Spark"
+
+
 def test_empty_table_is_present(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
     """No rows are no absence: the table is there, and was read."""
     execute("CREATE TABLE analytics.orders (message_id text)")

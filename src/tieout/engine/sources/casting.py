@@ -45,6 +45,8 @@ Java writes `1.2E7` if the other digits are zeros. With a `+` a spreadsheet or C
 few digits, so that `1.79517E+12` may be any time within hours.
 """
 _WITH_PLUS: Final = r"^\s*-?[0-9]+(\.[0-9]*)?[eE]\+[0-9]+\s*$"
+_OF_A_LARGE_DOUBLE: Final = r"^\s*-?[0-9]\.[0-9]+[eE](1[6-9]|[2-9][0-9]|[123][0-9]{2})\s*$"
+"""How Java prints a double from 10^16 on, which is beyond what doubles hold exactly."""
 _EXACT: Final = 9007199254740992
 """Below 2^53 a double holds a whole number exactly; 2^53 itself may have been 2^53 + 1."""
 _SINGLE_EXACT: Final = 16777216
@@ -139,6 +141,14 @@ def _large(value: Column, target: DataType) -> Column:
 def is_rounded_text(value: Column) -> Column:
     """Return whether a text is a number that a spreadsheet rounded, such as `1.79517E+12`."""
     return value.rlike(_WITH_PLUS)
+
+
+def is_rounded_id(value: Column) -> Column:
+    """Return whether a text is a number that lacks digits: in a notation with an exponent, two ids may be one text."""
+    is_rounded = is_rounded_text(value) & ~value.rlike(_LARGE)
+    return (F.contains(value, F.lit("+")) & is_rounded) | (
+        F.contains(value, F.lit(".")) & value.rlike(_OF_A_LARGE_DOUBLE)
+    )
 
 
 def _bound(value: Column, use: Callable[[Column], Column]) -> Column:

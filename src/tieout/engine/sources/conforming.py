@@ -50,6 +50,8 @@ from tieout.engine.sources.expressions import (
 from tieout.engine.sources.inexact_ids import REASON, is_inexact
 from tieout.engine.sources.json_numbers import MARKED
 from tieout.engine.sources.named_columns import head_of, heads_in, is_path, paths_of, without_literals
+from tieout.engine.sources.omitted_columns import omitted_columns
+from tieout.engine.sources.other_spellings import fault_of_spelling
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT, UNSURE
 from tieout.engine.sources.value_faults import VALUE, fault_of_row, fault_of_value, mismatch
 from tieout.errors import SourceError
@@ -65,6 +67,7 @@ _WHERE_IS_NULL: Final = (
     "where: expected true or false, found null, so nobody knows whether the row belongs to the ledger; say what null "
     "means with coalesce(…, false), coalesce(…, true), IS DISTINCT FROM or <=>"
 )
+_OMITTED: Final = "{}: no line has the field {}, so it is null in every row"
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         for name in source.columns
         if name not in (*HIDDEN, COUNT, LACKS, UNSURE) and not name.startswith(MARKED)
     ]
-    mapping = _mapping(schema, spec.columns, names)
+    omitted = omitted_columns(spec, names)
+    mapping = _mapping(schema, {k: v for k, v in spec.columns.items() if k not in omitted}, names)
     has_lacking, more = (
         LACKS in source.columns,
         [name for name in (COUNT, LACKS, UNSURE) if name in source.columns],
@@ -145,7 +149,8 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
             .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *more)
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
-    notes, present = tuple(_notes(types, schema)), frozenset(mapping)
+    notes = (*(_OMITTED.format(*one) for one in omitted.items()), *_notes(types, schema))
+    present = frozenset(mapping)
     if UNSURE in source.columns:
         rows = _without_unsure(rows, mapping).drop(UNSURE)
     if not has_lacking:
@@ -234,6 +239,8 @@ def _with_values(
         doubt = F.when(is_failed, "where: a value does not convert")
         if negates(source.sparkSession, spec.where):
             doubt = doubt.when(belongs.isNull() & ~_is_of_the_broker(ledger, expressions), _WHERE_IS_NULL)
+        spelling = fault_of_spelling(source, spec.where, names, "where")
+        doubt = doubt if spelling is None else F.coalesce(doubt, spelling)
         is_other = ~F.coalesce(belongs, F.lit(False))
         left_out = source.where(is_other & F.coalesce(F.col(FAULT), doubt).isNull())
     for name, text in mapping.items():
@@ -241,6 +248,9 @@ def _with_values(
         values.append(value.alias(VALUE + name))
         reason = F.lit(f"{name}: a value does not convert")
         failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
+        spelling = fault_of_spelling(source, text, names, name)
+        if spelling is not None:
+            failures.append(F.when(F.coalesce(belongs, F.lit(False)), spelling))
         if name == "message_id":
             failures.append(F.when(is_inexact(source, text, names), REASON))
     kept = [

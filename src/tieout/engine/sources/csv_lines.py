@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import compress
 from pathlib import Path
 from typing import Final
 
@@ -59,9 +60,14 @@ def _csv_part(request: Request, files: Sequence[Input], header: str, options: Ma
     names = _csv_names(header, options)
     if not names:
         return lines.select(*HIDDEN[:-1], F.lit(None).cast("string").alias(FAULT))
-    data_columns = [name for name in names if not is_reserved(name)]
-    # Reserved names are replaced, also those of the file's own columns.
-    unique_names = [f"{CORRUPT}_{place}" if is_reserved(name) else name for place, name in enumerate(names)]
+    # A column without a name, such as pandas' index or the empty ones of a spreadsheet, is not read.
+    is_read = [name != "" and not is_reserved(name) for name in names]
+    data_columns = list(compress(names, is_read))
+    # The other names are replaced: reserved ones of the file's own columns, too.
+    unique_names = [
+        name if is_own else f"{CORRUPT}_{place}"
+        for place, (name, is_own) in enumerate(zip(names, is_read, strict=True))
+    ]
     schema = StructType([StructField(name, StringType()) for name in (*unique_names, CORRUPT)])
     settings = {"escape": '"', **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     data = lines.where(F.col(TEXT) != header)
@@ -95,6 +101,8 @@ def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
 
     >>> _fault_of_header("id,at,ID", {})
     'expected a name of its own for each column of its header, found ID twice'
+    >>> _fault_of_header(",id,at,,", {}) is None, _fault_of_header(",,", {})
+    (True, "expected the columns' names in the first line, found none")
     >>> _fault_of_header("sep=;", {}).partition("found ")[2]
     "sep=;, which only Excel reads: take the line away, and say options: {sep: ';'}"
     """
@@ -112,12 +120,17 @@ def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
         names = _csv_names(header, options)
     except csv.Error:
         return "expected a header of columns' names, found one that is too long for any"
+    return _fault_of_names(names)
+
+
+def _fault_of_names(names: Sequence[str]) -> str | None:
+    """Return the fault of a header's names: none has a text, or one of them stands twice."""
+    if not any(names):
+        return "expected the columns' names in the first line, found none"
     lower_names: set[str] = set()
-    for name in names:
+    for name in filter(None, names):
         if name.lower() in lower_names:
-            return (
-                f"expected a name of its own for each column of its header, found {name[:80] or 'none'} twice"
-            )
+            return f"expected a name of its own for each column of its header, found {name[:80]} twice"
         lower_names.add(name.lower())
     return None
 

@@ -129,7 +129,7 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
             raise
         checked = inputs if isinstance(error, TypesDifferError) else _checked(spec, request, inputs)
         if checked == inputs and spec.format in ("parquet", "orc"):
-            checked = with_one_type(inputs, spec.format, partial(_schema_of, spec, request), request.uses)
+            checked = with_one_type(inputs, spec.format, partial(_schema_of, spec, request), request)
         if checked == inputs:
             raise SourceError(
                 f"{request.place}: the files cannot be read together: {_reason(error)}"

@@ -219,7 +219,8 @@ def _rows(
         kind = types.get(column.oid, StringType())
         value = _typed(raw, kind)
         typed.append(value.alias(column.name))
-        faults.append(F.when(raw.isNotNull() & value.isNull(), f"{column.name}: cannot be held by Spark"))
+        if request.uses(column.name):
+            faults.append(F.when(raw.isNotNull() & value.isNull(), f"{column.name}: cannot be held by Spark"))
     nowhere = [F.lit(None).cast("string").alias(name) for name in (*unused, FILE, TEXT)]
     return texts.select(*typed, *nowhere, BLOCK, ROW, F.coalesce(*faults).alias(FAULT))
 

@@ -12,9 +12,11 @@ from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.ledger import SCHEMAS
 from tieout.model import Ledger
 
-_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"")
+QUOTED_TEXT: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"")
 _NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
-_PATH: Final = re.compile(rf"{_NAME}(?:\.{_NAME})*+(?!\s*\()")
+NAMED_PATH: Final = rf"{_NAME}(?:\.{_NAME})*+(?!\s*\()"
+"""A column, or a field of one, and no function."""
+_PATH: Final = re.compile(NAMED_PATH)
 
 
 def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
@@ -84,7 +86,7 @@ def is_text(text: str) -> bool:
     >>> is_text(" 'h1' "), is_text("sha2('h1', 256)")
     (True, False)
     """
-    return _LITERAL.fullmatch(text.strip()) is not None
+    return QUOTED_TEXT.fullmatch(text.strip()) is not None
 
 
 def heads_in(text: str) -> set[str]:
@@ -99,7 +101,7 @@ def paths_of(text: str) -> list[str]:
 
 def without_literals(text: str) -> str:
     """Return the expression with each quoted text replaced by a blank."""
-    return _LITERAL.sub(" ", text)
+    return QUOTED_TEXT.sub(" ", text)
 
 
 def head_of(path: str) -> str:

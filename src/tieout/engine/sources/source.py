@@ -18,6 +18,7 @@ from pyspark.sql.types import LongType, StringType, TimestampType
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.session import is_full, is_of_lost_executor, is_out_of_memory
 from tieout.engine.sources.inputs import Inputs
+from tieout.engine.sources.named_columns import is_path, paths_in
 from tieout.engine.sources.written_meanwhile import Writes
 from tieout.errors import SourceError, SourceUnreachableError, UnreadableTimeError
 from tieout.model import Ledger
@@ -128,6 +129,12 @@ class Request:
             return True
         name = re.compile(rf"(?<!\w){re.escape(column.replace('`', '``'))}(?!\w)", re.IGNORECASE)
         return any("*" in text or name.search(_LITERAL.sub(" ", text)) for text in self.expressions)
+
+    def is_as_it_is(self, column: str) -> bool:
+        """Return whether a source column becomes canonical ones as it is, and no expression uses it."""
+        is_plain = column.lower() in {name.lower() for name in self.text_columns}
+        computed = [text for text in self.expressions or () if not is_path(text)]
+        return is_plain and not any("*" in text or paths_in(text, [column]) for text in computed)
 
     @property
     def place(self) -> str:

@@ -22,14 +22,14 @@ from pyspark.sql.types import (
 )
 
 from tieout.engine.ledger import CONTENT_WORDS, EFFECT_OUTCOMES, OUTCOMES, TRANSACTION_STATES
-from tieout.engine.sources.casting import is_date_text, is_rounded_text
+from tieout.engine.sources.casting import is_date_text, is_rounded_id, is_rounded_text
 from tieout.model import Ledger
 
 VALUE: Final = "_tieout_value_"
 """Prefix of the columns that hold what a source has for a ledger's column, before it is cast."""
 _OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
 """Columns of which a row of the log must have at least one."""
-_SHOWN_TEXT: Final = 80
+SHOWN_TEXT: Final = 80
 _OF_DAY: Final = "a time of day beside the date, as the window is shorter than a day"
 _ALL_DIGITS: Final = (
     "a number with all its digits (spreadsheets round long ones; take the file from before that)"
@@ -51,15 +51,14 @@ def fault_of_value(
     if allowed:
         expected = f"one of {', '.join(sorted(allowed))}"
         return F.when(~F.col(field.name).isin(*allowed), mismatch(F.col(field.name), field.name, expected))
+    if field.name == "message_id" and isinstance(types[name], StringType):
+        return F.when(is_rounded_id(F.col(name)), mismatch(F.col(name), field.name, _ALL_DIGITS))
     if types[name] == field.dataType and not isinstance(field.dataType, LongType | TimestampType):
         return None
     expected = _described(field.dataType)
     is_other = F.col(name).isNotNull() & F.col(field.name).isNull()
-    if isinstance(field.dataType, StringType) and isinstance(types[name], DoubleType | FloatType):
-        # What pandas writes where there is no value.
-        is_other &= ~F.isnan(name)
-        power = 24 if isinstance(types[name], FloatType) else 53
-        expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
+    if isinstance(field.dataType, StringType):
+        return fault_of_text(F.col(name), F.col(field.name), types[name], field.name)
     raw = F.hex(name) if isinstance(types[name], BinaryType) else F.col(name).cast("string")
     description = F.lit(expected)
     if isinstance(field.dataType, IntegralType | TimestampType) and isinstance(types[name], StringType):
@@ -69,11 +68,22 @@ def fault_of_value(
     return F.when(is_other, mismatch(raw, field.name, description))
 
 
+def fault_of_text(value: Column, text: Column, kind: DataType, name: str) -> Column:
+    """Return why a value has no text, null if it has one, or is none: NaN is what pandas writes for no value."""
+    is_other, expected = value.isNotNull() & text.isNull(), "text"
+    if isinstance(kind, DoubleType | FloatType):
+        is_other &= ~F.isnan(value)
+        power = 24 if isinstance(kind, FloatType) else 53
+        expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
+    raw = F.hex(value) if isinstance(kind, BinaryType) else value.cast("string")
+    return F.when(is_other, mismatch(raw, name, expected))
+
+
 def mismatch(value: Column, name: str, expected: Column | str) -> Column:
     """Return the expected value of a column and the text that was found, shortened."""
     description = F.lit(expected) if isinstance(expected, str) else expected
     return F.concat(
-        F.lit(f"{name}: expected "), description, F.lit(", found "), F.substring(value, 1, _SHOWN_TEXT)
+        F.lit(f"{name}: expected "), description, F.lit(", found "), F.substring(value, 1, SHOWN_TEXT)
     )
 
 
