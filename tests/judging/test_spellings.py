@@ -31,6 +31,13 @@ NAMES = (
     '["12"]',
     "a\0",
     "100%",
+    "9007199254740993",
+    "1234567890123456789",
+    "1234567890123456800",
+    "1,234,567,890,123,456,789",
+    "1.2345678901234567e18",
+    f"{'9' * 38}",
+    f"{'9' * 39}",
 )
 
 
@@ -69,7 +76,8 @@ def test_forms_are_those_of_the_independent_check() -> None:
     """Of names that people meet, and of ones made of the same characters by chance."""
     chance = Random(91)  # noqa: S311 - repeatable, not secret
     by_chance = ["".join(chance.choices("0129.,eE+-% abFC3", k=chance.randint(0, 9))) for _ in range(3_000)]
-    names = [*NAMES, *by_chance]
+    numbers = [str(chance.randrange(10 ** chance.randint(14, 40))) for _ in range(1_000)]
+    names = [*NAMES, *by_chance, *numbers]
     with duckdb.connect() as connection:
         connection.execute(FORMS)
         found = connection.execute(

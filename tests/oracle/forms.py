@@ -18,12 +18,17 @@ def form_of(name: str) -> str:
     """Return a name without what programs write differently: case, blanks, quotes, and more of a number or a UUID."""
     bare = normalize("NFC", _unescaped(name)).translate(_IGNORED).lower()
     if number := _NUMBER.fullmatch(bare):
-        return number[1].lstrip("0")
+        return _rounded(number[1].lstrip("0"))
     if thousands := _THOUSANDS.fullmatch(bare):
-        return re.sub("[,.]", "", thousands[1] or thousands[4]).lstrip("0")
+        return _rounded(re.sub("[,.]", "", thousands[1] or thousands[4]).lstrip("0"))
     if _EXPONENT.fullmatch(bare):
-        return str(Decimal(bare).quantize(Decimal(1), ROUND_HALF_UP))
+        return _rounded(str(Decimal(bare).quantize(Decimal(1), ROUND_HALF_UP)))
     return bare.replace("-", "") if _UUID.fullmatch(bare) else bare
+
+
+def _rounded(digits: str) -> str:
+    """Return a whole number as a program has it that reads each number as a double."""
+    return str(int(float(digits))) if 16 <= len(digits) <= 38 else digits
 
 
 def _unescaped(name: str) -> str:
