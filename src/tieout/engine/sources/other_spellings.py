@@ -52,7 +52,7 @@ def fault_of_spelling(source: DataFrame, text: str, names: Collection[str], plac
             value = F.expr(path)
             folded = F.lower(F.btrim(value, F.lit(_BLANKS)))
             known_words = sorted({word.strip(_BLANKS).lower() for word in words})
-            is_other = folded.isin(known_words) & ~value.isin(words)
+            is_other = ~value.isin(words) & folded.isin(known_words)
             found = F.substring(value, 1, SHOWN_TEXT)
             expected = _EXPECTED.format(place, " or ".join(f"'{word}'" for word in words))
             advice = _ADVICE.format(path, words[0])
