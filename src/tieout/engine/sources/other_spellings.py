@@ -50,10 +50,11 @@ def fault_of_spelling(source: DataFrame, text: str, names: Collection[str], plac
     for (path, words), field in zip(words_of.items(), types, strict=True):
         if isinstance(field.dataType, StringType):
             value = F.expr(path)
-            folded = F.lower(F.btrim(value, F.lit(_BLANKS)))
+            plain = value.cast("string")  # without a collation, by which the expression itself compares
+            folded = F.lower(F.btrim(plain, F.lit(_BLANKS)))
             known_words = sorted({word.strip(_BLANKS).lower() for word in words})
             is_other = ~value.isin(words) & folded.isin(known_words)
-            found = F.substring(value, 1, SHOWN_TEXT)
+            found = F.substring(plain, 1, SHOWN_TEXT)
             expected = _EXPECTED.format(place, " or ".join(f"'{word}'" for word in words))
             advice = _ADVICE.format(path, words[0])
             reason = F.concat(F.lit(expected), found, F.lit(advice), found, F.lit("')"))

@@ -52,7 +52,8 @@ def fault_of_value(
         expected = f"one of {', '.join(sorted(allowed))}"
         return F.when(~F.col(field.name).isin(*allowed), mismatch(F.col(field.name), field.name, expected))
     if field.name == "message_id" and isinstance(types[name], StringType):
-        return F.when(is_rounded_id(F.col(name)), mismatch(F.col(name), field.name, _ALL_DIGITS))
+        text = F.col(name).cast("string")  # without the column's collation, which not every function takes
+        return F.when(is_rounded_id(text), mismatch(text, field.name, _ALL_DIGITS))
     if types[name] == field.dataType and not isinstance(field.dataType, LongType | TimestampType):
         return None
     expected = _described(field.dataType)
