@@ -7,6 +7,8 @@ contract's own source has, so that a position is the same one whoever wrote it d
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,7 +18,7 @@ from tieout.engine.reading_order import in_reading_order
 from tieout.engine.sources.conforming import Conformed
 from tieout.model import Ledger
 
-_PARTITION = "-partition-"
+_PARTITION: Final = "-partition-"
 
 
 def other_names(contract: Contract) -> dict[str, str]:
@@ -42,7 +44,7 @@ def with_names(found: Conformed, names: Mapping[str, str]) -> Conformed:
     """
     if not names or not {"topic", "partition"} <= set(found.rows.columns) or "topic" not in found.present:
         return found
-    return Conformed(_named(found.rows, names), found.present, found.notes, found.left_out)
+    return replace(found, rows=_named(found.rows, names))
 
 
 def _named(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:

@@ -57,7 +57,7 @@ _NOT_STORED: Final = (
 )
 _ONE_BY_ONE: Final = "{} is a queue: its messages are acknowledged one by one (consumption: queue)"
 _TOPIC: Final = (
-    "{0} is a topic in the journal, which tells nothing of a topic's subscribers by message: expected a queue; leave "
+    "{} is a topic in the journal, which tells nothing of a topic's subscribers by message: expected a queue; leave "
     "the journal out, or name the queue of a virtual topic's consumer"
 )
 _HANDED_ON: Final = (

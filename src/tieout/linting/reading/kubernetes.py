@@ -130,7 +130,7 @@ def _name_of_map(resource: dict[str, Any]) -> str:
 
 def _without_taken(config_map: dict[str, Any], taken: set[tuple[str, str]]) -> dict[str, Any]:
     data, name = config_map.get("data"), _name_of_map(config_map)
-    if not isinstance(data, dict) or not any((name, key) in taken for key in data):
+    if not isinstance(data, dict):
         return config_map
     return {**config_map, "data": {key: value for key, value in data.items() if (name, key) not in taken}}
 
