@@ -20,9 +20,9 @@ def key(kind: int, group: str = "loader", topic_id: str = TOPIC_ID, partition: i
     return struct.pack(">hH", kind, len(name)) + name + raw + struct.pack(">i", partition)
 
 
-def snapshot(start: int, *stretches: Stretch, version: int = 0, tags: bytes = b"\0") -> bytes:
-    """Return the value of a snapshot."""
-    return struct.pack(">hiiiqqq", version, 0, 0, 0, start, 1, 2) + _stretches(stretches) + tags
+def snapshot(start: int, *stretches: Stretch, version: int = 0, epoch: int = 0, tags: bytes = b"\0") -> bytes:
+    """Return the value of a snapshot; the first of a state has epoch 0."""
+    return struct.pack(">hiiiqqq", version, epoch, 0, 0, start, 1, 2) + _stretches(stretches) + tags
 
 
 def update(start: int, *stretches: Stretch, version: int = 0, tags: bytes = b"\1\0\4\0\0\0\1") -> bytes:

@@ -135,6 +135,26 @@ def test_a_stretch_that_a_later_snapshot_repeats_keeps_its_first_time(
     assert [row["committed_at"].minute * 60 + row["committed_at"].second for row in rows] == [0]
 
 
+@pytest.mark.parametrize(("epoch", "is_dated"), [(0, True), (7, False)])
+def test_a_state_that_was_written_again_has_no_times(
+    spark: SparkSession, tmp_path: Path, epoch: int, is_dated: bool
+) -> None:
+    """A broker writes an idle state again, and drops what was before: the time is not that of acknowledging.
+
+    What the state then changes to has the time of its record, again.
+    """
+    folder = _data(
+        tmp_path,
+        (key(0), snapshot(0, (2, 2, ACKNOWLEDGED, 1), epoch=epoch)),
+        (key(1), update(0, (3, 3, ACKNOWLEDGED, 1))),
+    )
+
+    rows = _evidence(spark, folder).rows.where("first_offset is not null").collect()
+
+    times = {row["first_offset"]: (row["committed_at"] is not None, row["taken_at"] is None) for row in rows}
+    assert times == {2: (is_dated, is_dated), 3: (True, True)}
+
+
 def test_archived_records_may_be_dead_letters_each_a_row(spark: SparkSession, tmp_path: Path) -> None:
     """Only the delivery state tells what was rejected from what was acknowledged."""
     folder = _data(

@@ -23,7 +23,9 @@ from tools.record.jars import Jars
 from tools.record.processes import free_port
 
 _LONGEST_MILLIS = 4 * 3_600_000
-"""How long a transaction may stay open: longer than all tests take on a slow machine."""
+"""How long a transaction may stay open and a share group's state is left as it is: longer than all tests take on a slow
+machine.
+"""
 _STORE_PASSWORD = "changeit"  # noqa: S105 - of a store that lives as long as the tests
 _SECURED = """\
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port},SECURED://127.0.0.1:{secured}
@@ -37,6 +39,7 @@ authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 super.users=User:ANONYMOUS
 transaction.max.timeout.ms={longest}
+share.coordinator.cold.partition.snapshot.interval.ms={longest}
 """
 
 

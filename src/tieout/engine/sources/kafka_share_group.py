@@ -5,7 +5,11 @@ a member rejected it or it was delivered too often: it is never delivered again,
 not written down, and released records go to the next member: neither is done with.
 
 Nothing below the start offset is delivered again. The start offset passes archived records as well, so it has no time
-of its own, and proves no early acknowledgement; each acknowledgement has the time of its record.
+of its own, and proves no early acknowledgement; each acknowledgement has the time of its record. A broker writes a
+state again after some updates, and when it was idle for five minutes, and may drop the records before: what such a
+snapshot shows first was acknowledged by then, at a time that is not known.
+
+Source: `ShareCoordinatorShard.java` and `share.coordinator.cold.partition.snapshot.interval.ms` of Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -146,6 +150,8 @@ class _Found:
     counts: Counter[str] = field(default_factory=Counter)
     counted: set[tuple[int, int, int, int]] = field(default_factory=set)
     starts: dict[int, int] = field(default_factory=dict)
+    begun: set[int] = field(default_factory=set)
+    """Partitions of which a record was found."""
 
     def add(self, row: Row) -> None:
         """Add the rows of one record."""
@@ -167,6 +173,8 @@ class _Found:
     def _add(self, key: StateKey, state: ShareState, row: Row) -> None:
         self.counts["records"] += 1
         is_positions = self.request.ledger in POSITION_LEDGERS
+        is_dated = key.partition in self.begun or not state.is_rewritten
+        self.begun.add(key.partition)
         if is_positions and state.start is not None and self.starts.get(key.partition) != state.start:
             self.starts[key.partition] = state.start
             self.rows.append(self._position(key, row, None, state.start, "start offset", is_dated=False))
@@ -179,7 +187,8 @@ class _Found:
             is_acknowledged = reached is DeliveryState.ACKNOWLEDGED
             if is_positions:
                 what = f"{reached.name.lower()}, delivered {deliveries} times"
-                self.rows.append(self._position(key, row, first, last + 1, what, is_dated=is_acknowledged))
+                is_timed = is_dated and is_acknowledged
+                self.rows.append(self._position(key, row, first, last + 1, what, is_dated=is_timed))
             elif not is_acknowledged:
                 self._set_aside(key, row, first, last, deliveries)
 

@@ -59,8 +59,12 @@ class StateBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class ShareState:
-    """The value of a record: the start offset, None if it has none, and ranges."""
+    """The value of a record: the start offset, None if it has none, and ranges.
 
+    `is_rewritten` is True for a snapshot of a state that had one before.
+    """
+
+    is_rewritten: bool
     start: int | None
     batches: tuple[StateBatch, ...]
 
@@ -96,7 +100,8 @@ def share_state(content: bytes, *, is_snapshot: bool) -> ShareState:
     version = value.number(2)
     if version != _VERSION:
         raise FormatError(f"expected a state of version {_VERSION}, found version {version}")
-    value.taken(12 if is_snapshot else 8)  # the epochs of the snapshot, of the state and of the leader
+    is_rewritten = is_snapshot and value.signed(4) > 0  # the snapshot's epoch
+    value.taken(8)  # the epochs of the state and of the leader
     start = value.signed(8)
     if not _NO_OFFSET <= start <= LARGEST:
         raise FormatError(f"start offset: expected an offset or -1, found {start}")
@@ -108,7 +113,7 @@ def share_state(content: bytes, *, is_snapshot: bool) -> ShareState:
     batches = tuple(_batch(value) for _ in range(count))
     _skip_tags(value)
     _require_end(value, "value")
-    return ShareState(None if start == _NO_OFFSET else start, batches)
+    return ShareState(is_rewritten, None if start == _NO_OFFSET else start, batches)
 
 
 def _batch(value: DataInput) -> StateBatch:
