@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.lifetimes import without_use
-from tieout.engine.judging.skipping import VARIABLES, steps_of
+from tieout.engine.judging.skipping import VARIABLES, steps_of, with_tables
 from tieout.engine.judging.terms import Terms
 
 PARTS: Final = (
@@ -34,6 +34,8 @@ the counts.
 ROUNDS: Final = tuple(name for part in PARTS for name in part)
 MACROS: Final = "macros"
 """The folder of the macros, run before the rounds: conditions, and the forms of keys, digests and ids."""
+_FEW: Final = 20_000
+"""Rows of a bucket up to which planning costs more than views that are written out."""
 
 
 Gathered = TypeVar("Gathered", pa.RecordBatch, pa.Table)
@@ -138,11 +140,15 @@ def round_files(folder: str) -> list[tuple[str, str]]:
 def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
     """Run the files of a program, in order, without the statements that would read only empty tables.
 
+    Where the rows are few, views are tables; see `skipping.py`.
+
     Raises:
         duckdb.Error: with the file's name, where a statement fails.
     """
     sizes = dict(connection.execute("SELECT table_name, estimated_size FROM duckdb_tables()").fetchall())
     filled = {VARIABLES} | {table for table, rows in sizes.items() if rows}
+    if sum(sizes.values()) <= _FEW:
+        steps = with_tables(steps, frozenset(sizes))
     for step in steps_of(steps, frozenset(sizes)):
         is_idle = step.instead is not None and filled.isdisjoint(step.reads)
         text = step.instead if is_idle else step.text
